@@ -68,7 +68,19 @@ export type ClientRequest =
   /** Administrative: drain this node (hand every primary over), or leave for good. */
   | { readonly op: 'admin'; readonly id: number; readonly command: AdminCommand };
 
+/** What a new cluster is told once, by an explicit act; kept in the control log from then on. */
+export interface ClusterSettings {
+  readonly clusterId: string;
+  readonly replicationFactor: number;
+  readonly minInSync: number;
+  readonly partitionCount: number;
+  /** The first map is drawn once this many nodes have registered. */
+  readonly initialNodes: number;
+}
+
 export type AdminCommand =
+  /** The node asked becomes the only voter of a new cluster; others join it. Refused where a control disk is not empty. */
+  | { readonly kind: 'bootstrap'; readonly settings: ClusterSettings }
   | { readonly kind: 'drain'; readonly nodeId: NodeId }
   /** Plan a new map over the nodes that are alive and not leaving; `leaving` nodes give up their copies last. */
   | { readonly kind: 'rebalance'; readonly leaving: readonly NodeId[] };
