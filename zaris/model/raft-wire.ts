@@ -51,3 +51,73 @@ export interface DiskState {
 }
 
 export const emptyDisk: DiskState = { diskId: null, raftTerm: 0, votedFor: null, snapshot: null, entries: [] };
+
+/** On every message. One whose `receiver` is not exactly the node that reads it (nodeId and diskId) is dropped. */
+export interface RaftEnvelope {
+  readonly sender: Voter;
+  readonly receiver: Voter;
+  /** The sender's raftTerm; on `preVote` and a granted `preVoteAnswer` the one that would be campaigned in. */
+  readonly raftTerm: number;
+}
+
+/** Asks for a vote (or, before that, whether one would be given) for a log that ends at (lastRaftTerm, lastIndex). */
+export interface RaftVoteRequest extends RaftEnvelope {
+  readonly kind: 'preVote' | 'vote';
+  readonly lastIndex: number;
+  readonly lastRaftTerm: number;
+}
+
+export interface RaftVoteAnswer extends RaftEnvelope {
+  readonly kind: 'preVoteAnswer' | 'voteAnswer';
+  readonly granted: boolean;
+}
+
+/** Entries right after (prevIndex, prevRaftTerm); with none it is a heartbeat. */
+export interface RaftAppend extends RaftEnvelope {
+  readonly kind: 'append';
+  readonly prevIndex: number;
+  readonly prevRaftTerm: number;
+  readonly entries: readonly RaftEntry[];
+  readonly commitIndex: number;
+  /** The leader's latest read round; the answer returns it. Grows within a raftTerm. */
+  readonly round: number;
+}
+
+/** The whole snapshot in one message. */
+export interface RaftInstall extends RaftEnvelope {
+  readonly kind: 'install';
+  readonly snapshot: RaftSnapshot;
+  readonly round: number;
+}
+
+/** The sender's durable log equals the leader's up to `matchIndex`. */
+export interface RaftAccepted extends RaftEnvelope {
+  readonly kind: 'accepted';
+  readonly matchIndex: number;
+  readonly round: number;
+}
+
+/** The sender's log does not hold (prevIndex, prevRaftTerm); the rest says where to look instead. */
+export interface RaftRejected extends RaftEnvelope {
+  readonly kind: 'rejected';
+  readonly prevIndex: number;
+  /** First index of the term found at `prevIndex`, or the end of a shorter log. */
+  readonly conflictIndex: number;
+  /** The term found at `prevIndex`; null when the log is shorter. */
+  readonly conflictRaftTerm: number | null;
+  readonly round: number;
+}
+
+/** Answer to an append or install of an older raftTerm: its leader is deposed. */
+export interface RaftStale extends RaftEnvelope {
+  readonly kind: 'stale';
+}
+
+export type RaftMessage =
+  | RaftVoteRequest
+  | RaftVoteAnswer
+  | RaftAppend
+  | RaftInstall
+  | RaftAccepted
+  | RaftRejected
+  | RaftStale;
