@@ -1,0 +1,119 @@
+/** Words for findings and faults, the same in every output. Pure: the browser part uses it too. */
+import type { Fault } from './model-timeline.ts';
+import type { Finding, FindingKind, ReplicaAnswer, Sighting } from './model-finding.ts';
+import { formatDuration, formatOffset, listWords, plural, shortened, visible } from './text.ts';
+
+interface KindWords {
+  readonly one: string;
+  readonly many: string;
+  /** Past participle that ties the operation to a moment. */
+  readonly verb: string;
+}
+
+const kindWords: Readonly<Record<FindingKind, KindWords>> = {
+  lost: { one: 'lost write', many: 'lost writes', verb: 'acknowledged' },
+  stale: { one: 'stale read', many: 'stale reads', verb: 'answered' },
+  resurrected: { one: 'resurrected value', many: 'resurrected values', verb: 'deleted' },
+  phantom: { one: 'phantom value', many: 'phantom values', verb: 'read' },
+  duplicated: { one: 'duplicated write', many: 'duplicated writes', verb: 'acknowledged' },
+  diverged: { one: 'diverged key', many: 'diverged keys', verb: 'acknowledged' },
+  corrupt: { one: 'corrupt value', many: 'corrupt values', verb: 'read' },
+  'non-monotone': { one: 'read that went back', many: 'reads that went back', verb: 'answered' },
+  'not-linearizable': { one: 'key not linearizable', many: 'keys not linearizable', verb: 'broken' },
+  ttl: { one: 'wrong expiry', many: 'wrong expiries', verb: 'answered' },
+  fencing: { one: 'fencing violation', many: 'fencing violations', verb: 'seen' },
+  'client-promise': { one: 'broken client promise', many: 'broken client promises', verb: 'seen' },
+  unknown: { one: 'undecided key', many: 'undecided keys', verb: 'written' },
+};
+
+export const findingNoun = (kind: FindingKind, count: number): string =>
+  count === 1 ? kindWords[kind].one : kindWords[kind].many;
+
+export const findingVerb = (kind: FindingKind): string => kindWords[kind].verb;
+
+/** "3 lost writes". */
+export const countFindings = (kind: FindingKind, count: number): string =>
+  plural(count, kindWords[kind].one, kindWords[kind].many);
+
+/** "kill of n2 (F12)", "partition of n1 and n3 (F3)". */
+export function faultName(fault: Fault): string {
+  const targets = fault.targets.length === 0 ? '' : ` of ${listWords(fault.targets.map(visible))}`;
+  return `${visible(fault.kind)}${targets} (${visible(fault.id)})`;
+}
+
+/** "n1: absent", for one replica's answer now. */
+export function answerWords(replica: ReplicaAnswer): string {
+  switch (replica.answer) {
+    case 'has-it':
+      return 'has the value';
+    case 'absent':
+      return 'key absent';
+    case 'older':
+      return 'an older value';
+    case 'newer':
+      return 'a newer value';
+    case 'other':
+      return 'another value';
+    case 'no-answer':
+      return 'no answer';
+  }
+}
+
+/** Where one value is now: "nowhere: 3 of 3 replicas answered, none has it", "on n4 only (1 of 3)". */
+export function whereNow(replicas: readonly ReplicaAnswer[]): string {
+  if (replicas.length === 0) return 'no replica was asked';
+  const holders = replicas.filter((replica) => replica.answer === 'has-it');
+  const silent = replicas.filter((replica) => replica.answer === 'no-answer');
+  const silence = silent.length === 0 ? '' : `; ${listWords(silent.map((one) => visible(one.node)))} did not answer`;
+  if (holders.length > 0) {
+    const names = listWords(holders.map((one) => visible(one.node)));
+    return `on ${names} (${holders.length} of ${replicas.length} replicas)${silence}`;
+  }
+  const answered = replicas.length - silent.length;
+  if (answered === 0) return `unknown: none of ${replicas.length} replicas answered`;
+  return `nowhere: ${answered} of ${replicas.length} replicas answered, none has it${silence}`;
+}
+
+/** "at +0:12:03.120 by session 7 through n3 (epoch 9): absent". */
+export function sightingWords(sighting: Sighting): string {
+  const parts = [`at ${formatOffset(sighting.atMs, true)}`];
+  if (sighting.session !== null) parts.push(`by session ${sighting.session}`);
+  if (sighting.node !== null) parts.push(`from ${visible(sighting.node)}`);
+  if (sighting.epoch !== null) parts.push(`(epoch ${sighting.epoch})`);
+  return `${parts.join(' ')}: ${sighting.value === null ? 'absent' : shortened(sighting.value, 60)}`;
+}
+
+function acknowledgement(finding: Finding): string {
+  const { operation, node, epoch, partition } = finding;
+  const subject = `${operation.f === 'read' ? 'Read' : `The ${visible(operation.f)}`}`;
+  if (operation.acknowledgedAtMs === null) {
+    return `${subject} by session ${operation.session} was invoked at ${formatOffset(operation.invokedAtMs, true)} and never acknowledged`;
+  }
+  const verb = operation.f === 'read' ? 'answered' : 'was acknowledged';
+  const by = node === null ? '' : ` by ${visible(node)}`;
+  const under = epoch === null ? '' : ` under epoch ${epoch}`;
+  const where = partition === null ? '' : ` of partition ${partition}`;
+  return `${subject} by session ${operation.session} ${verb} at ${formatOffset(operation.acknowledgedAtMs, true)}${by}${under}${where} (${plural(operation.attempts, 'attempt')})`;
+}
+
+/** The story of one finding in two to four sentences, in the order in which it happened. */
+export function explainFinding(finding: Finding, faults: ReadonlyMap<string, Fault>, cause: Fault | null): string[] {
+  const sentences = [`${acknowledgement(finding)}.`];
+  const moment = finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
+  const injectedMs = cause?.stages.injectedMs ?? null;
+  if (cause !== null && injectedMs !== null) {
+    const distance = formatDuration(Math.abs(injectedMs - moment));
+    sentences.push(
+      injectedMs >= moment
+        ? `The ${faultName(cause)} began ${distance} later.`
+        : `The ${faultName(cause)} had begun ${distance} earlier.`,
+    );
+  }
+  const others = finding.openFaults.filter((id) => id !== cause?.id).map((id) => faults.get(id));
+  const names = others.filter((fault) => fault !== undefined).map(faultName);
+  if (names.length > 0) sentences.push(`Also open at that moment: ${listWords(names)}.`);
+  if (finding.lastSeen !== null) sentences.push(`Last read that saw it: ${sightingWords(finding.lastSeen)}.`);
+  if (finding.firstMissed !== null) sentences.push(`First that did not: ${sightingWords(finding.firstMissed)}.`);
+  if (finding.replicas.length > 0) sentences.push(`Now: ${whereNow(finding.replicas)}.`);
+  return sentences;
+}

@@ -1,0 +1,176 @@
+/**
+ * What a reader must know first: certified or not, how strong, what was lost under which fault and epoch, where the value
+ * is now, how to replay. Computed once and shown by the page, the Markdown, and the last lines of standard output, so that
+ * the three cannot disagree.
+ */
+import { countFindings, findingVerb } from './finding-words.ts';
+import type { RunReport, Strength, VerdictKind } from './model.ts';
+import { formatCount, formatDuration, formatShare, listWords, plural, visible } from './text.ts';
+
+export type Tone = 'good' | 'bad' | 'unwell' | 'unsure';
+
+export interface LossLine {
+  readonly sentence: string;
+  readonly under: string;
+  readonly whereNow: string;
+  /** First listed finding of the group, to click to; null when none is listed. */
+  readonly findingId: string | null;
+  readonly groupId: string;
+}
+
+export interface FirstScreen {
+  readonly tone: Tone;
+  /** A sign that does not need colour. */
+  readonly sign: string;
+  readonly word: string;
+  readonly headline: string;
+  readonly identity: string;
+  readonly strength: readonly string[];
+  readonly losses: readonly LossLine[];
+  /** "and 3 more groups"; null when all are shown. */
+  readonly moreLosses: string | null;
+  readonly missing: readonly string[];
+  readonly facts: readonly { readonly label: string; readonly value: string; readonly note: string }[];
+  readonly replay: string;
+}
+
+/** Cause groups on the first screen. */
+const groupsShown = 3;
+
+const words: Readonly<Record<VerdictKind, { tone: Tone; sign: string; word: string }>> = {
+  certified: { tone: 'good', sign: '✓', word: 'CERTIFIED' },
+  violated: { tone: 'bad', sign: '✕', word: 'NOT CERTIFIED · VIOLATED' },
+  'not-recovered': { tone: 'unwell', sign: '↯', word: 'NOT CERTIFIED · NOT RECOVERED' },
+  inconclusive: { tone: 'unsure', sign: '?', word: 'NOT CERTIFIED · INCONCLUSIVE' },
+  interrupted: { tone: 'unsure', sign: '‖', word: 'NOT CERTIFIED · INTERRUPTED' },
+  environment: { tone: 'unsure', sign: '!', word: 'NOT CERTIFIED · ENVIRONMENT' },
+  'harness-fault': { tone: 'unsure', sign: '!', word: 'NOT CERTIFIED · HARNESS FAULT' },
+};
+
+export const verdictWords = (kind: VerdictKind): { tone: Tone; sign: string; word: string } => words[kind];
+
+const bound = (value: number): string =>
+  value >= 0.001 ? formatShare(value) : `1 in ${formatCount(Math.floor(1 / value))}`;
+
+/** How strong the certificate is, in words; the per-failover bound first (DESIGN §9). */
+export function strengthWords(strength: Strength): string[] {
+  const lines: string[] = [];
+  if (strength.perFailoverBound95 !== null) {
+    lines.push(
+      `A failover loses an acknowledged write with a probability below ${bound(strength.perFailoverBound95)} (95 % confidence, ${plural(strength.failovers, 'failover')}, taken as alike and independent).`,
+    );
+  } else {
+    lines.push(`No bound per failover can be claimed (${plural(strength.failovers, 'failover')}).`);
+  }
+  if (strength.perWriteBound95 !== null) {
+    lines.push(
+      `Optimistic, per write: below ${bound(strength.perWriteBound95)}; writes of one failover share its fate.`,
+    );
+  }
+  lines.push(
+    `${plural(strength.judged, 'acknowledged write')} judged, ${formatCount(strength.exposed)} of them exposed to a failover; ${formatCount(strength.superseded)} superseded before anything looked: no evidence either way.`,
+  );
+  return lines;
+}
+
+const kindCounts = (report: Omit<RunReport, 'verdict'>): string =>
+  listWords(report.findings.totals.map(({ kind, count }) => countFindings(kind, count)));
+
+/** The sentence for `verdict.headline`, from the rest of the report. */
+export function composeHeadline(report: RunReport): string {
+  const { verdict, counts, strength } = report;
+  const first = verdict.missing[0];
+  switch (verdict.kind) {
+    case 'certified':
+      if (verdict.permittedLosses > 0) {
+        return `${plural(verdict.permittedLosses, 'write')} lost, permitted by contract ${verdict.contract}`;
+      }
+      return `No acknowledged write was lost: ${formatCount(counts.acknowledgedWrites)} acknowledged, ${plural(strength.failovers, 'failover')}, ${counts.readBack.done === counts.readBack.expected ? 'every key' : `${formatCount(counts.readBack.done)} of ${formatCount(counts.readBack.expected)} keys`} read back`;
+    case 'violated':
+      return kindCounts(report) === '' ? (first ?? 'A promise was broken') : `Found: ${kindCounts(report)}`;
+    case 'not-recovered':
+      return first ?? 'The cluster did not become healthy again after the last heal';
+    case 'inconclusive':
+      return first ?? 'Evidence is missing, so nothing is claimed';
+    case 'interrupted':
+      return `Stopped by ${verdict.interruptedBy ?? 'a signal'} after ${formatDuration(report.run.durationMs)}; what there is was judged`;
+    case 'environment':
+      return first ?? 'The machine could not run the test';
+    case 'harness-fault':
+      return first ?? 'The harness itself failed; nothing is claimed';
+  }
+}
+
+function identity(report: RunReport): string {
+  const { run, system } = report;
+  const ended = run.durationMs + 1000 < run.plannedMs ? `${formatDuration(run.durationMs)} of ${formatDuration(run.plannedMs)}` : formatDuration(run.durationMs);
+  return `${run.cluster} cluster · ${visible(system.name)} · ${plural(run.nodeCount, 'node')} · rf ${system.replicationFactor}, min in sync ${system.minInSync} · ${ended} · seed ${visible(run.seed)}`;
+}
+
+function facts(report: RunReport): FirstScreen['facts'] {
+  const { counts, strength } = report;
+  const confirmed = report.faults.filter((fault) => fault.outcome === 'confirmed').length;
+  const operations = counts.operations.reduce((sum, row) => sum + row.ok + row.fail + row.info, 0);
+  const caught = report.canary.checks.filter((check) => check.reported === check.planted).length;
+  return [
+    {
+      label: 'acknowledged writes',
+      value: formatCount(counts.acknowledgedWrites),
+      note: `of ${plural(operations, 'operation')}, ${formatCount(report.performance.ackedPerSecond)}/s`,
+    },
+    {
+      label: 'failovers',
+      value: formatCount(strength.failovers),
+      note: `${plural(strength.handoffs, 'handoff')} apart`,
+    },
+    {
+      label: 'faults confirmed',
+      value: formatCount(confirmed),
+      note: `of ${formatCount(report.faults.length)} planned, ${formatShare(report.overlapShare)} overlapping`,
+    },
+    {
+      label: 'keys read back',
+      value: `${formatCount(counts.readBack.done)} of ${formatCount(counts.readBack.expected)}`,
+      note: `replicas: ${formatCount(counts.replicas.answered)} of ${formatCount(counts.replicas.asked)} answered`,
+    },
+    {
+      label: 'canary',
+      value: report.canary.outcome === 'caught' ? 'all caught' : report.canary.outcome === 'missed' ? 'MISSED' : 'not run',
+      note: `${caught} of ${plural(report.canary.checks.length, 'planted fault')} reported exactly`,
+    },
+  ];
+}
+
+function losses(report: RunReport): LossLine[] {
+  return report.findings.groups.slice(0, groupsShown).map((group) => {
+    const partitions = group.partitions.length === 0 ? '' : `partition${group.partitions.length === 1 ? '' : 's'} ${listWords(group.partitions.map(String), 6)}`;
+    const epochs = group.epochs.length === 0 ? '' : `epoch${group.epochs.length === 1 ? '' : 's'} ${listWords(group.epochs.map(String), 6)}`;
+    const nodes = group.nodes.length === 0 ? '' : `${findingVerb(group.kind)} by ${listWords(group.nodes.map(visible))}`;
+    return {
+      sentence: group.sentence,
+      under: [nodes, epochs, partitions].filter((part) => part !== '').join(' · '),
+      whereNow: group.whereNow,
+      findingId: report.findings.items.find((item) => item.group === group.id)?.id ?? null,
+      groupId: group.id,
+    };
+  });
+}
+
+/** Everything the first screen says. */
+export function firstScreen(report: RunReport): FirstScreen {
+  const { tone, sign, word } = words[report.verdict.kind];
+  const more = report.findings.groups.length - groupsShown;
+  return {
+    tone,
+    sign,
+    word: report.preliminary ? `${word} (preliminary)` : word,
+    headline: report.verdict.headline,
+    identity: identity(report),
+    strength: strengthWords(report.strength),
+    losses: losses(report),
+    moreLosses: more > 0 ? `and ${plural(more, 'more group')} by cause` : null,
+    missing: report.verdict.missing,
+    facts: facts(report),
+    replay: report.run.replay,
+  };
+}

@@ -1,0 +1,211 @@
+/**
+ * Findings by cause: which fault or epoch change each one stands next to, one sentence per group, then the cap.
+ *
+ * The cause is a hint for people ("acknowledged ≤ 340 ms before the kill of n2"), never part of a verdict. Counts are taken
+ * before the cap and every group keeps some findings; if a cap could hide a group, a whole kind of loss would go unread.
+ */
+import { present } from '../../lib/assert.ts';
+import { faultName, findingNoun, findingVerb, whereNow } from './finding-words.ts';
+import type { CauseGroup, Finding, FindingKind } from './model-finding.ts';
+import type { EpochChange, Fault } from './model-timeline.ts';
+import type { RunReport } from './model.ts';
+import { formatCount, formatDuration, listWords, visible } from './text.ts';
+
+/** A finding as the checker hands it over, before it has a group. */
+export type FindingDraft = Omit<Finding, 'group'>;
+
+export interface CauseContext {
+  readonly faults: readonly Fault[];
+  readonly epochs: readonly EpochChange[];
+  /** Findings listed at most; the counts go on. */
+  readonly cap?: number;
+}
+
+/** Findings listed by default. */
+export const findingCap = 500;
+/** A fault that begins later than this after an acknowledgement is not named as its cause. */
+export const causeWindowMs = 30_000;
+const epochsShown = 8;
+
+type Cause =
+  | { readonly kind: 'fault'; readonly fault: Fault; readonly relation: 'before' | 'during'; readonly distanceMs: number }
+  | { readonly kind: 'epoch'; readonly change: EpochChange; readonly distanceMs: number }
+  | { readonly kind: 'none' };
+
+const momentOf = (finding: FindingDraft): number =>
+  finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
+
+function horizonOf(finding: FindingDraft): number {
+  const latest = momentOf(finding) + causeWindowMs;
+  return finding.firstMissed === null ? latest : Math.min(latest, Math.max(finding.firstMissed.atMs, momentOf(finding)));
+}
+
+/** Higher is closer: the acknowledging node hit, then the partition, then a node that holds a copy. */
+function nearness(finding: FindingDraft, fault: Fault): number {
+  if (finding.node !== null && fault.targets.includes(finding.node)) return 3;
+  if (fault.partition !== null && fault.partition === finding.partition) return 2;
+  return finding.replicas.some((replica) => fault.targets.includes(replica.node)) ? 1 : 0;
+}
+
+function faultCause(finding: FindingDraft, applied: readonly Fault[]): Cause | null {
+  const moment = momentOf(finding);
+  const horizon = horizonOf(finding);
+  let best: { fault: Fault; score: number; distanceMs: number } | null = null;
+  for (const fault of applied) {
+    const fromMs = present(fault.stages.injectedMs, 'injection of an applied fault');
+    if (fromMs > horizon) break;
+    if ((fault.stages.healedMs ?? Infinity) < finding.operation.invokedAtMs) continue;
+    const score = nearness(finding, fault);
+    const distanceMs = Math.abs(fromMs - moment);
+    if (best === null || score > best.score || (score === best.score && distanceMs < best.distanceMs)) {
+      best = { fault, score, distanceMs };
+    }
+  }
+  if (best === null) return null;
+  const relation = present(best.fault.stages.injectedMs, 'injection') >= moment ? 'before' : 'during';
+  return { kind: 'fault', fault: best.fault, relation, distanceMs: best.distanceMs };
+}
+
+function epochCause(finding: FindingDraft, moves: readonly EpochChange[]): Cause {
+  const moment = momentOf(finding);
+  const horizon = horizonOf(finding);
+  for (const change of moves) {
+    if (change.partition !== finding.partition || change.atMs < finding.operation.invokedAtMs) continue;
+    if (change.atMs > horizon) break;
+    return { kind: 'epoch', change, distanceMs: Math.max(0, change.atMs - moment) };
+  }
+  return { kind: 'none' };
+}
+
+function causeKey(kind: FindingKind, cause: Cause): string {
+  switch (cause.kind) {
+    case 'fault':
+      return `${kind}|fault|${cause.fault.id}|${cause.relation}`;
+    case 'epoch':
+      return `${kind}|epoch|${cause.change.partition}|${cause.change.epoch}`;
+    case 'none':
+      return `${kind}|none`;
+  }
+}
+
+function causeWords(kind: FindingKind, cause: Cause, distanceMs: number): string {
+  const verb = findingVerb(kind);
+  const distance = formatDuration(distanceMs);
+  switch (cause.kind) {
+    case 'fault':
+      return cause.relation === 'before'
+        ? `${verb} ≤ ${distance} before the ${faultName(cause.fault)}`
+        : `${verb} during the ${faultName(cause.fault)}, ≤ ${distance} after it began`;
+    case 'epoch': {
+      const { change } = cause;
+      const owner = change.owner === null ? '' : ` to ${change.owner}`;
+      return `${verb} ≤ ${distance} before the ${change.kind} of partition ${change.partition}${owner} (epoch ${change.epoch})`;
+    }
+    case 'none':
+      return `${verb} with no fault and no failover within ${formatDuration(causeWindowMs)}`;
+  }
+}
+
+const ascending = (values: Iterable<number>): number[] => [...new Set(values)].toSorted((a, b) => a - b);
+
+/** Kinds about which "where is the value now" says something. */
+const placedKinds: ReadonlySet<FindingKind> = new Set(['lost', 'diverged', 'resurrected', 'duplicated', 'corrupt', 'phantom']);
+
+/** Where the values of a group are now; empty for kinds that are about reads. */
+function whereNowOf(members: readonly FindingDraft[]): string {
+  const [first] = members;
+  if (first === undefined || !placedKinds.has(first.kind)) return '';
+  if (members.length === 1) return whereNow(first.replicas);
+  const counts = new Map<string, number>();
+  let silent = 0;
+  for (const { replicas } of members) {
+    const holders = replicas.filter((replica) => replica.answer === 'has-it').map((replica) => visible(replica.node));
+    const unanswered = replicas.filter((replica) => replica.answer === 'no-answer').length;
+    if (unanswered > 0) silent++;
+    const place = holders.length > 0 ? `on ${listWords(holders)} only` : unanswered === replicas.length ? 'unknown' : 'nowhere';
+    counts.set(place, (counts.get(place) ?? 0) + 1);
+  }
+  const sorted = [...counts].toSorted((a, b) => b[1] - a[1]);
+  const places =
+    sorted.length === 1
+      ? `all ${members.length} ${sorted[0]?.[0] ?? ''}`
+      : listWords(sorted.map(([place, count]) => `${formatCount(count)} ${place}`));
+  return silent === 0 ? places : `${places} (for ${formatCount(silent)} of them a replica did not answer)`;
+}
+
+interface Gathered {
+  readonly cause: Cause;
+  distanceMs: number;
+  readonly members: FindingDraft[];
+}
+
+function toGroup(id: string, gathered: Gathered, total: number): CauseGroup {
+  const { cause, members } = gathered;
+  const kind = present(members[0], 'member of a group').kind;
+  const moments = members.map(momentOf);
+  const be = members.length === 1 ? 'was' : 'were';
+  return {
+    id,
+    kind,
+    sentence: `${formatCount(members.length)} of ${formatCount(total)} ${findingNoun(kind, total)} ${be} ${causeWords(kind, cause, gathered.distanceMs)}`,
+    whereNow: whereNowOf(members),
+    count: members.length,
+    faultId: cause.kind === 'fault' ? cause.fault.id : null,
+    partitions: ascending(members.flatMap((finding) => finding.partition ?? [])),
+    epochs: ascending(members.flatMap((finding) => finding.epoch ?? [])).slice(0, epochsShown),
+    nodes: [...new Set(members.flatMap((finding) => finding.node ?? []))].toSorted(),
+    firstAtMs: moments.reduce((low, moment) => Math.min(low, moment), Infinity),
+    lastAtMs: moments.reduce((high, moment) => Math.max(high, moment), 0),
+  };
+}
+
+/** Takes findings in turns from each group until `cap` are taken, so that no group is hidden by a larger one. */
+function takeInTurns(groups: readonly (readonly Finding[])[], cap: number): Finding[] {
+  const taken: Finding[] = [];
+  const longest = groups.reduce((length, group) => Math.max(length, group.length), 0);
+  for (let round = 0; round < longest && taken.length < cap; round++) {
+    for (const group of groups) {
+      const finding = group[round];
+      if (finding !== undefined && taken.length < cap) taken.push(finding);
+    }
+  }
+  return taken;
+}
+
+/** The `findings` part of the report from all findings of the run: totals, groups (losses first, then the largest), capped items. */
+export function groupFindings(drafts: readonly FindingDraft[], context: CauseContext): RunReport['findings'] {
+  const applied = context.faults
+    .filter((fault) => fault.stages.injectedMs !== null)
+    .toSorted((a, b) => (a.stages.injectedMs ?? 0) - (b.stages.injectedMs ?? 0));
+  const moves = context.epochs.filter((change) => change.kind !== 'edge').toSorted((a, b) => a.atMs - b.atMs);
+  const totals = new Map<FindingKind, number>();
+  const gathered = new Map<string, Gathered>();
+  for (const finding of drafts) {
+    totals.set(finding.kind, (totals.get(finding.kind) ?? 0) + 1);
+    const cause = faultCause(finding, applied) ?? epochCause(finding, moves);
+    const key = causeKey(finding.kind, cause);
+    const distanceMs = cause.kind === 'none' ? 0 : cause.distanceMs;
+    const group = gathered.get(key);
+    if (group === undefined) gathered.set(key, { cause, distanceMs, members: [finding] });
+    else {
+      group.distanceMs = Math.max(group.distanceMs, distanceMs);
+      group.members.push(finding);
+    }
+  }
+  const rank = (group: Gathered): number => (group.members[0]?.kind === 'lost' ? 0 : 1);
+  const ordered = [...gathered.values()].toSorted(
+    (a, b) => rank(a) - rank(b) || b.members.length - a.members.length,
+  );
+  const groups = ordered.map((group, index) =>
+    toGroup(`C${index + 1}`, group, totals.get(present(group.members[0], 'member').kind) ?? 0),
+  );
+  const listed = ordered.map((group, index) =>
+    group.members.map((finding): Finding => ({ ...finding, group: `C${index + 1}` })),
+  );
+  return {
+    total: drafts.length,
+    totals: [...totals].map(([kind, count]) => ({ kind, count })),
+    groups,
+    items: takeInTurns(listed, context.cap ?? findingCap).toSorted((a, b) => momentOf(a) - momentOf(b)),
+  };
+}
