@@ -10,7 +10,10 @@ import { compareVersions } from './port.ts';
 
 /** Makes the value that names the operation which writes it; a value written twice would blind the verifier. */
 export interface ValueCodec {
+  /** A whole value, of the run's value size. */
   encode(operationId: number): string;
+  /** The shortest value: an element of a list. */
+  element(operationId: number): string;
 }
 
 /** Counts the keys that live in the store; a run of hours stays within its cap because finished keys are retired. */
@@ -39,6 +42,8 @@ export interface WorkloadContext {
   readonly activeKeys: number;
   /** Operations after which a key is finished and a new one starts. */
   readonly operationsPerKey: number;
+  /** Keys written once that each session remembers for its reads; long enough that reads meet values older than a failover. */
+  readonly rememberedKeys: number;
 }
 
 /** Lends every session its own fork of a generator's stream, so that sessions never shift each other's numbers. */

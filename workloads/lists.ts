@@ -34,7 +34,7 @@ export class Lists implements Workload {
     const { key } = slot;
     // A version without its value (after a failed condition) must be read before it can be appended to.
     if (prng.chance(this.context.readRatio) || (slot.newest !== null && slot.value === null)) return { f: 'read', key };
-    const element = this.context.values.encode(operationId);
+    const element = this.context.values.element(operationId);
     if (slot.newest === null || slot.value === null) return { f: 'create', key, value: element };
     return { f: 'cas', key, value: slot.value + listSeparator + element, expected: slot.newest };
   }

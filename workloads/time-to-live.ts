@@ -8,7 +8,7 @@ import type { Completion, Operation, Workload } from './port.ts';
 /** Bounds of the time to live that is drawn for each key, ms. */
 export const minTtlMs = 500;
 export const maxTtlMs = 8_000;
-/** Keys that a session remembers for its reads. */
+/** Keys that a session remembers for its reads: few, so that most are read around their expiry. */
 const rememberedKeys = 24;
 const readShare = 0.6;
 const maxNames = 6;

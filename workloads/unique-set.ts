@@ -5,8 +5,6 @@
 import { type WorkloadContext, SessionStreams } from './context.ts';
 import type { Completion, Operation, Workload } from './port.ts';
 
-/** Keys that a session remembers for its reads; the oldest is finished when another comes. */
-const rememberedKeys = 16;
 /** Fresh names tried before a session gives up finding one that the key book accepts. */
 const maxNames = 6;
 
@@ -43,6 +41,6 @@ export class UniqueSet implements Workload {
     if (operation.f !== 'write') return;
     const recent = (this.recent[session] ??= []);
     recent.push(operation.key);
-    if (recent.length > rememberedKeys) this.context.keys.finished(recent.shift() as string);
+    if (recent.length > this.context.rememberedKeys) this.context.keys.finished(recent.shift() as string);
   }
 }

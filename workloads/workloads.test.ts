@@ -34,12 +34,13 @@ class Book implements KeyBook {
 function context(overrides: Partial<WorkloadContext> = {}): WorkloadContext & { keys: Book } {
   return {
     prng: new Prng(7),
-    values: { encode: (operationId) => `v${operationId}` },
+    values: { encode: (operationId) => `v${operationId}`, element: (operationId) => `e${operationId}` },
     keys: new Book(),
     distribution: 'uniform',
     readRatio: 0.3,
     activeKeys: 8,
     operationsPerKey: 20,
+    rememberedKeys: 16,
     ...overrides,
   } as WorkloadContext & { keys: Book };
 }

@@ -1,0 +1,52 @@
+/**
+ * A light check while the run goes on: keys that were written once and acknowledged must be found by every later read.
+ *
+ * It only raises an early alarm; the verdict never rests on it. Memory is bounded: the oldest keys are forgotten first.
+ */
+import { workloadOfKey } from '../../workloads/catalogue.ts';
+import type { Completion, Operation } from '../../workloads/port.ts';
+
+/** Acknowledged keys that are remembered. */
+const rememberedKeys = 100_000;
+
+export interface LiveLoss {
+  readonly key: string;
+  readonly expected: string;
+  /** Null: absent. */
+  readonly found: string | null;
+}
+
+export class LiveCheck {
+  private readonly acknowledged = new Map<string, string>();
+  private readonly lostKeys = new Set<string>();
+  private readonly onLoss: (loss: LiveLoss) => void;
+
+  constructor(onLoss: (loss: LiveLoss) => void) {
+    this.onLoss = onLoss;
+  }
+
+  /** Looks at one completion; returns how many losses it has just shown (0 or 1). */
+  saw(operation: Operation, completion: Completion): number {
+    if (completion.kind !== 'ok' || workloadOfKey(operation.key)?.name !== 'set') return 0;
+    if (operation.f === 'write') {
+      this.acknowledged.set(operation.key, operation.value);
+      if (this.acknowledged.size > rememberedKeys) this.acknowledged.delete(this.acknowledged.keys().next().value as string);
+      return 0;
+    }
+    if (operation.f !== 'read') {
+      this.forget(operation.key);
+      return 0;
+    }
+    const expected = this.acknowledged.get(operation.key);
+    const found = completion.value ?? null;
+    if (expected === undefined || found === expected || this.lostKeys.has(operation.key)) return 0;
+    this.lostKeys.add(operation.key);
+    this.onLoss({ key: operation.key, expected, found });
+    return 1;
+  }
+
+  /** The key will be deleted on purpose. */
+  forget(key: string): void {
+    this.acknowledged.delete(key);
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * The port between the harness and any replicated store: how its nodes are started, how clients connect, how its status
+ * is read, and what an acknowledgement of it promises.
+ *
+ * Invariant: an adapter never turns an unknown outcome into a failure, never reports status that no quorum confirmed, and
+ * never hides a replica that did not answer. If it did, the verifier would judge a history that did not happen.
+ */
+import type { ClusterEvent, StatusSource } from '../../chaos/ports.ts';
+import type { StoreClient, Version } from '../../workloads/port.ts';
+
+/** What the system promises, in its own words. */
+export interface Contract {
+  /** What an acknowledgement promises; one sentence. */
+  readonly acknowledgement: string;
+  /** False: the system itself declares that acknowledged writes may be lost, and says when. */
+  readonly durable: boolean;
+  /** When losses are permitted; null for a durable contract. */
+  readonly permittedLoss: string | null;
+}
+
+/** What the system can do; what it cannot is left out of the run and named in the report. */
+export interface Capabilities {
+  readonly versions: boolean;
+  readonly compareAndSet: boolean;
+  readonly create: boolean;
+  readonly counters: boolean;
+  readonly ttl: boolean;
+  /** Single replicas can be asked for their own copy. */
+  readonly peek: boolean;
+}
+
+/** Where one node can be reached from the harness; fixed for the life of the node, restarts included. */
+export interface NodeAddress {
+  readonly nodeId: string;
+  readonly host: string;
+  readonly clientPort: number;
+  readonly httpPort: number;
+}
+
+/** What a new cluster shall look like. */
+export interface ClusterPlan {
+  readonly clusterId: string;
+  readonly nodeCount: number;
+  readonly replicationFactor: number;
+  readonly minInSync: number;
+  readonly partitionCount: number;
+}
+
+/** What the cluster says of itself; goes into the certificate instead of the flags. */
+export interface SystemFacts {
+  readonly build: string;
+  readonly replicationFactor: number;
+  readonly minInSync: number;
+  readonly partitions: number;
+  readonly versions: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** One replica's own copy of a key; `value` null: absent there. */
+export interface PeekedKey {
+  readonly key: string;
+  readonly value: string | null;
+  readonly version: Version | null;
+}
+
+/** One replica's answer about one partition. */
+export interface Peeked {
+  readonly nodeId: string;
+  readonly incarnation: number;
+  readonly role: string;
+  /** Last applied entry. */
+  readonly applied: Version;
+  readonly commitSeq: number;
+  readonly digest: string;
+  readonly keyCount: number;
+  readonly keys: readonly PeekedKey[];
+}
+
+/** A system that runs and can be talked to. */
+export interface RunningSystem {
+  /** A client of its own for one session; sessions may share connections, never answers. */
+  client(session: number): StoreClient;
+  /** Live status, as well confirmed by a quorum as the system allows. */
+  readonly status: StatusSource;
+  /** The partition that holds a key; the unit of placement for bulkheads and batches. */
+  partitionOf(key: string): number;
+  /** Makes the cluster one (bootstrap) and resolves when every partition is healthy. Rejects when `deadlineMs` of waiting has passed. */
+  bootstrap(deadlineMs: number): Promise<void>;
+  facts(): Promise<SystemFacts>;
+  /** One replica's own copy of keys of one partition; null when it did not answer. */
+  peek(nodeId: string, partition: number, keys: readonly string[]): Promise<Peeked | null>;
+  /** What nodes have noticed since the last call, oldest first: elections, promotions, handoffs. Never rejects. */
+  events(): Promise<readonly ClusterEvent[]>;
+  /** Tells the system of a node that was added. */
+  nodeAdded(address: NodeAddress): void;
+  close(): Promise<void>;
+}
+
+/** What the adapter is given to connect with. */
+export interface ConnectOptions {
+  readonly plan: ClusterPlan;
+  readonly addresses: readonly NodeAddress[];
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** A store that can be certified. */
+export interface System {
+  readonly name: string;
+  readonly contract: (plan: ClusterPlan) => Contract;
+  readonly capabilities: Capabilities;
+  /** The system's own rule for the copies that an acknowledged write needs. */
+  defaultMinInSync(replicationFactor: number): number;
+  connect(options: ConnectOptions): RunningSystem;
+}
