@@ -1,0 +1,106 @@
+/**
+ * Looks at links and nodes from where the packets start, so that a fault counts only when it was seen to bite.
+ *
+ * A refused connection is an answer: the link carried it both ways. Silence is unreachable only within its own time
+ * limit; whatever else goes wrong is `unknown`, which is no evidence either way.
+ */
+import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { connect } from 'node:net';
+import type { Clock } from '../lib/clock.ts';
+import type { ProbeResult } from '../chaos/ports.ts';
+import { runCommand } from './command.ts';
+import type { CommandResult } from './command.ts';
+
+/** A port that nobody listens on: the answer comes from the kernel, and no server sees a stray connection. */
+export const probePort = 9;
+const connectTimeoutMs = 700;
+const healthTimeoutMs = 1_000;
+const probedPackets = 3;
+
+type Outcome = Omit<ProbeResult, 'atMs'>;
+
+/** The script that tries one TCP connection from the network namespace it runs in. */
+export function connectScript(address: string, port = probePort): string {
+  return `timeout ${connectTimeoutMs / 1000} bash -c 'exec 3<>/dev/tcp/${address}/${port}'`;
+}
+
+/** What the connect script's end says about the link. */
+export function judgeConnect(result: CommandResult, link: string): Outcome {
+  const said = result.stderr.trim().split('\n').at(-1) ?? '';
+  if (result.exitCode === 0) return { outcome: 'reachable', evidence: `${link}: connected` };
+  if (/connection refused|reset by peer/i.test(said)) return { outcome: 'reachable', evidence: `${link}: refused, so answered` };
+  if (result.exitCode === 124) return { outcome: 'unreachable', evidence: `${link}: no answer in ${connectTimeoutMs} ms` };
+  if (/no route|network is unreachable|host is down|timed out|not permitted/i.test(said)) {
+    return { outcome: 'unreachable', evidence: `${link}: ${said}` };
+  }
+  return { outcome: 'unknown', evidence: `${link}: probe ended with ${result.exitCode} ${said}` };
+}
+
+/** Tries one TCP connection from this process. */
+export function probeConnect(address: string, port: number, link: string): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: address, port });
+    const finish = (outcome: Outcome): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(outcome);
+    };
+    const timer = setTimeout(
+      () => finish({ outcome: 'unreachable', evidence: `${link}: no answer in ${connectTimeoutMs} ms` }),
+      connectTimeoutMs,
+    );
+    socket.on('connect', () => finish({ outcome: 'reachable', evidence: `${link}: connected` }));
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') {
+        finish({ outcome: 'reachable', evidence: `${link}: refused, so answered` });
+      } else if (['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EHOSTDOWN'].includes(error.code ?? '')) {
+        finish({ outcome: 'unreachable', evidence: `${link}: ${error.code}` });
+      } else {
+        finish({ outcome: 'unknown', evidence: `${link}: ${error.code ?? error.message}` });
+      }
+    });
+  });
+}
+
+/** Asks a health endpoint; any HTTP answer is an answer, its status stands in the evidence. */
+export function probeHealth(clock: Clock, port: number, path: string, nodeId: string): Promise<ProbeResult> {
+  return new Promise((resolve) => {
+    const finish = (outcome: ProbeResult['outcome'], evidence: string): void => {
+      clearTimeout(timer);
+      resolve({ outcome, evidence: `${nodeId} ${path}: ${evidence}`, atMs: clock.nowMs() });
+    };
+    const request = get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+      response.resume();
+      finish('reachable', `HTTP ${response.statusCode}`);
+      request.destroy();
+    });
+    const timer = setTimeout(() => {
+      finish('unreachable', `no answer in ${healthTimeoutMs} ms`);
+      request.destroy();
+    }, healthTimeoutMs);
+    request.on('error', (error: NodeJS.ErrnoException) => finish('unreachable', error.code ?? error.message));
+  });
+}
+
+/** The kernel's count of datagrams that came in for a port nobody listens on, in the namespace of `pid`. */
+export function datagramsWithoutListener(pid: number): number {
+  return readNoPorts(readFileSync(`/proc/${pid}/net/snmp`, 'utf8'));
+}
+
+/** Reads `Udp: NoPorts` from the text of /proc/net/snmp; NaN when it is not in there. */
+export function readNoPorts(snmp: string): number {
+  const [names, values] = snmp.split('\n').filter((line) => line.startsWith('Udp: ')).map((line) => line.split(' '));
+  const index = names?.indexOf('NoPorts') ?? -1;
+  return index < 0 ? Number.NaN : Number(values?.[index]);
+}
+
+/** The script that sends a few datagrams, each lost on its own. */
+export function datagramScript(address: string, port = probePort): string {
+  return `for i in $(seq ${probedPackets}); do echo probe 2>/dev/null >/dev/udp/${address}/${port}; done; true`;
+}
+
+/** Sends the datagrams from this host. */
+export async function sendDatagrams(address: string): Promise<CommandResult> {
+  return await runCommand('bash', ['-c', datagramScript(address)]);
+}
