@@ -1,0 +1,44 @@
+/**
+ * What exists only while a node leads: the state of its peers, the reads that wait, the next heartbeat.
+ *
+ * Invariant: a new one for every raftTerm led, so nothing that was counted in one leadership counts in another.
+ * Worst outcome if wrong: an acknowledgement of an older raftTerm commits an entry of this one.
+ */
+import type { Voter } from '../model/raft-wire.ts';
+import { everyMajority, sameVoter } from './raft-config.ts';
+import { ReadQueue } from './raft-reads.ts';
+import type { ConfirmedRead } from './raft-reads.ts';
+import type { LeaderMoment, Replicator } from './raft-replicator.ts';
+
+type Groups = readonly (readonly Voter[])[];
+
+export class Leadership {
+  readonly replicator: Replicator;
+  readonly reads = new ReadQueue();
+  private readonly self: Voter;
+  nextHeartbeatMs: number;
+
+  constructor(self: Voter, replicator: Replicator, nextHeartbeatMs: number) {
+    this.self = self;
+    this.replicator = replicator;
+    this.nextHeartbeatMs = nextHeartbeatMs;
+  }
+
+  /** Whether quorums of all groups, this node included, have answered after `sinceMs`. */
+  heardQuorum(groups: Groups, sinceMs: number): boolean {
+    return this.isQuorum(groups, (voter) => this.replicator.heardMsOf(voter) > sinceMs);
+  }
+
+  /** Sends what is due and returns the reads that are confirmed. `canServe`: an entry of this raftTerm is committed. */
+  serve(groups: Groups, moment: LeaderMoment, canServe: boolean): ConfirmedRead[] {
+    if (this.reads.hasFresh && canServe) this.reads.begin(++this.replicator.round, moment.commitIndex);
+    this.replicator.pump(moment);
+    return this.reads.takeConfirmed((round) =>
+      this.isQuorum(groups, (voter) => this.replicator.ackedRoundOf(voter) >= round),
+    );
+  }
+
+  private isQuorum(groups: Groups, holds: (voter: Voter) => boolean): boolean {
+    return everyMajority(groups, (voter) => sameVoter(voter, this.self) || holds(voter));
+  }
+}
