@@ -35,10 +35,20 @@ export const findingVerb = (kind: FindingKind): string => kindWords[kind].verb;
 export const countFindings = (kind: FindingKind, count: number): string =>
   plural(count, kindWords[kind].one, kindWords[kind].many);
 
+/** How a fault of a kind is called; kinds that are nouns already stand for themselves. */
+const faultNouns: Readonly<Record<string, string>> = {
+  isolate: 'isolation',
+  oom: 'memory kill',
+  reset: 'connection reset',
+  'one-way-in': 'one-way cut (in)',
+  'one-way-out': 'one-way cut (out)',
+  clock: 'clock jump',
+};
+
 /** "kill of n2 (F12)", "partition of n1 and n3 (F3)". */
 export function faultName(fault: Fault): string {
   const targets = fault.targets.length === 0 ? '' : ` of ${listWords(fault.targets.map(visible))}`;
-  return `${visible(fault.kind)}${targets} (${visible(fault.id)})`;
+  return `${faultNouns[fault.kind] ?? visible(fault.kind)}${targets} (${visible(fault.id)})`;
 }
 
 /** "n1: absent", for one replica's answer now. */
@@ -59,7 +69,13 @@ export function answerWords(replica: ReplicaAnswer): string {
   }
 }
 
-/** Where one value is now: "nowhere: 3 of 3 replicas answered, none has it", "on n4 only (1 of 3)". */
+const otherAnswers = [
+  ['older', 'an older value'],
+  ['newer', 'a newer value'],
+  ['other', 'another value'],
+] as const;
+
+/** Where one value is now: "on none of 3 replicas", "on n4 (1 of 3 replicas)", "on none of 3 replicas (2 hold an older value)". */
 export function whereNow(replicas: readonly ReplicaAnswer[]): string {
   if (replicas.length === 0) return 'no replica was asked';
   const holders = replicas.filter((replica) => replica.answer === 'has-it');
@@ -69,9 +85,12 @@ export function whereNow(replicas: readonly ReplicaAnswer[]): string {
     const names = listWords(holders.map((one) => visible(one.node)));
     return `on ${names} (${holders.length} of ${replicas.length} replicas)${silence}`;
   }
-  const answered = replicas.length - silent.length;
-  if (answered === 0) return `unknown: none of ${replicas.length} replicas answered`;
-  return `nowhere: ${answered} of ${replicas.length} replicas answered, none has it${silence}`;
+  if (silent.length === replicas.length) return `unknown: none of ${replicas.length} replicas answered`;
+  const held = otherAnswers.flatMap(([answer, words]) => {
+    const count = replicas.filter((replica) => replica.answer === answer).length;
+    return count === 0 ? [] : [`${count} ${count === 1 ? 'holds' : 'hold'} ${words}`];
+  });
+  return `on none of ${replicas.length} replicas${held.length === 0 ? '' : ` (${listWords(held)})`}${silence}`;
 }
 
 /** "at +0:12:03.120 by session 7 through n3 (epoch 9): absent". */

@@ -5,7 +5,7 @@
  */
 import { countFindings, findingVerb } from './finding-words.ts';
 import type { RunReport, Strength, VerdictKind } from './model.ts';
-import { formatCount, formatDuration, formatShare, listWords, plural, visible } from './text.ts';
+import { formatCount, formatDuration, formatOffset, formatShare, formatWall, listWords, plural, visible } from './text.ts';
 
 export type Tone = 'good' | 'bad' | 'unwell' | 'unsure';
 
@@ -60,7 +60,7 @@ export function strengthWords(strength: Strength): string[] {
       `A failover loses an acknowledged write with a probability below ${bound(strength.perFailoverBound95)} (95 % confidence, ${plural(strength.failovers, 'failover')}, taken as alike and independent).`,
     );
   } else {
-    lines.push(`No bound per failover can be claimed (${plural(strength.failovers, 'failover')}).`);
+    lines.push(`No bound is claimed: a bound needs a certified run (this one saw ${plural(strength.failovers, 'failover')}).`);
   }
   if (strength.perWriteBound95 !== null) {
     lines.push(
@@ -73,8 +73,15 @@ export function strengthWords(strength: Strength): string[] {
   return lines;
 }
 
-const kindCounts = (report: Omit<RunReport, 'verdict'>): string =>
-  listWords(report.findings.totals.map(({ kind, count }) => countFindings(kind, count)));
+/** "37 acknowledged writes were lost; also 4 stale reads"; null without findings. */
+function violatedHeadline(report: RunReport): string | null {
+  const lost = report.findings.totals.find(({ kind }) => kind === 'lost')?.count ?? 0;
+  const others = report.findings.totals.filter(({ kind }) => kind !== 'lost');
+  const found = listWords(others.map(({ kind, count }) => countFindings(kind, count)));
+  if (lost === 0) return found === '' ? null : `No write is known to be lost, but a promise was broken: ${found}`;
+  const sentence = `${plural(lost, 'acknowledged write')} ${lost === 1 ? 'was' : 'were'} lost`;
+  return found === '' ? sentence : `${sentence}; also ${found}`;
+}
 
 /** The sentence for `verdict.headline`, from the rest of the report. */
 export function composeHeadline(report: RunReport): string {
@@ -87,7 +94,7 @@ export function composeHeadline(report: RunReport): string {
       }
       return `No acknowledged write was lost: ${formatCount(counts.acknowledgedWrites)} acknowledged, ${plural(strength.failovers, 'failover')}, ${counts.readBack.done === counts.readBack.expected ? 'every key' : `${formatCount(counts.readBack.done)} of ${formatCount(counts.readBack.expected)} keys`} read back`;
     case 'violated':
-      return kindCounts(report) === '' ? (first ?? 'A promise was broken') : `Found: ${kindCounts(report)}`;
+      return violatedHeadline(report) ?? first ?? 'A promise was broken';
     case 'not-recovered':
       return first ?? 'The cluster did not become healthy again after the last heal';
     case 'inconclusive':
@@ -141,6 +148,11 @@ function facts(report: RunReport): FirstScreen['facts'] {
   ];
 }
 
+/** "+0:06:06 (03:18:10 UTC)". */
+function when(report: RunReport, atMs: number | null): string {
+  return atMs === null ? '' : `from ${formatOffset(atMs)} (${formatWall(report.run.startedAt, atMs).slice(11)} UTC)`;
+}
+
 function losses(report: RunReport): LossLine[] {
   return report.findings.groups.slice(0, groupsShown).map((group) => {
     const partitions = group.partitions.length === 0 ? '' : `partition${group.partitions.length === 1 ? '' : 's'} ${listWords(group.partitions.map(String), 6)}`;
@@ -148,7 +160,7 @@ function losses(report: RunReport): LossLine[] {
     const nodes = group.nodes.length === 0 ? '' : `${findingVerb(group.kind)} by ${listWords(group.nodes.map(visible))}`;
     return {
       sentence: group.sentence,
-      under: [nodes, epochs, partitions].filter((part) => part !== '').join(' · '),
+      under: [when(report, group.firstAtMs), nodes, epochs, partitions].filter((part) => part !== '').join(' · '),
       whereNow: group.whereNow,
       findingId: report.findings.items.find((item) => item.group === group.id)?.id ?? null,
       groupId: group.id,

@@ -122,15 +122,15 @@ function whereNowOf(members: readonly FindingDraft[]): string {
     const holders = replicas.filter((replica) => replica.answer === 'has-it').map((replica) => visible(replica.node));
     const unanswered = replicas.filter((replica) => replica.answer === 'no-answer').length;
     if (unanswered > 0) silent++;
-    const place = holders.length > 0 ? `on ${listWords(holders)} only` : unanswered === replicas.length ? 'unknown' : 'nowhere';
+    const place = holders.length > 0 ? `on ${listWords(holders)} only` : unanswered === replicas.length ? 'unknown' : 'on no replica';
     counts.set(place, (counts.get(place) ?? 0) + 1);
   }
   const sorted = [...counts].toSorted((a, b) => b[1] - a[1]);
   const places =
     sorted.length === 1
-      ? `all ${members.length} ${sorted[0]?.[0] ?? ''}`
+      ? `all ${formatCount(members.length)} ${sorted[0]?.[0] ?? ''}`
       : listWords(sorted.map(([place, count]) => `${formatCount(count)} ${place}`));
-  return silent === 0 ? places : `${places} (for ${formatCount(silent)} of them a replica did not answer)`;
+  return silent === 0 ? places : `${places} (for ${formatCount(silent)} of them one replica or more did not answer)`;
 }
 
 interface Gathered {

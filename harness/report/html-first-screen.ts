@@ -1,0 +1,52 @@
+/** The first screen as markup; the words come from `first-screen.ts`. */
+import type { FirstScreen, LossLine } from './first-screen.ts';
+import { html, type Markup } from './markup.ts';
+import type { RunReport } from './model.ts';
+
+function loss(line: LossLine): Markup {
+  const link =
+    line.findingId === null
+      ? html`<a href="#findings">all findings</a>`
+      : html`<a class="open" href="#/finding/${encodeURIComponent(line.findingId)}">open ${line.findingId} →</a>`;
+  return html`<li>
+<p class="what">${line.sentence}</p>
+<p class="under">${line.under}</p>
+${line.whereNow === '' ? null : html`<p class="now"><span class="tag">value now</span> ${line.whereNow}</p>`}
+<p class="go">${link}</p>
+</li>`;
+}
+
+function lossBlock(screen: FirstScreen): Markup {
+  if (screen.losses.length === 0) {
+    return html`<div class="block"><h2>Lost</h2><p class="quiet">Nothing: no finding of any kind.</p></div>`;
+  }
+  const more = screen.moreLosses === null ? null : html`<p><a href="#findings">${screen.moreLosses}</a></p>`;
+  return html`<div class="block"><h2>What was found, by cause</h2><ol class="losses">${screen.losses.map(loss)}</ol>${more}</div>`;
+}
+
+function lines(title: string, items: readonly string[], kind: string): Markup | null {
+  if (items.length === 0) return null;
+  return html`<div class="block ${kind}"><h2>${title}</h2><ul>${items.map((item) => html`<li>${item}</li>`)}</ul></div>`;
+}
+
+/** Verdict, headline, losses, strength, what is missing, facts, replay. */
+export function renderFirstScreen(screen: FirstScreen, report: RunReport): Markup {
+  const missingTitle = report.verdict.kind === 'violated' ? 'Why it is not certified' : 'What is missing';
+  return html`<section id="first" class="first tone-${screen.tone}" tabindex="-1" aria-labelledby="verdict">
+<p class="verdict" id="verdict"><span class="sign" aria-hidden="true">${screen.sign}</span><span class="word">${screen.word}</span><span class="exit">exit ${report.verdict.exitCode}</span></p>
+<h1>${screen.headline}</h1>
+<p class="identity">${screen.identity}</p>
+<div class="columns">
+<div>
+${screen.losses.length > 0 ? lossBlock(screen) : (lines(missingTitle, screen.missing, 'missing') ?? lossBlock(screen))}
+<div class="block"><h2>Replay</h2><div class="replay"><code id="replay">${screen.replay}</code><button type="button" data-copy="replay">copy</button></div></div>
+</div>
+<div>
+<dl class="facts">${screen.facts.map((fact) => html`<div><dt>${fact.label}</dt><dd><b>${fact.value}</b> <span>${fact.note}</span></dd></div>`)}</dl>
+${lines('How strong', screen.strength, 'strength')}
+${screen.losses.length > 0 ? lines(missingTitle, screen.missing, 'missing') : null}
+<p class="quiet"><a href="#limits">What this run did not test (${report.limits.length})</a></p>
+</div>
+</div>
+</section>`;
+}
