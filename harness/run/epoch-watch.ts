@@ -7,7 +7,28 @@
  */
 import type { ClusterEvent, PartitionStatus, StatusSource, SystemStatus } from '../../chaos/ports.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { EpochChange, IncarnationChange } from './ports.ts';
+
+/** One edge of a partition's runtime, as watched from outside. */
+export interface EpochChange {
+  readonly atMs: number;
+  readonly partition: number;
+  readonly epoch: number;
+  readonly term: number;
+  readonly primary: string | null;
+  readonly incarnation: number | null;
+  readonly health: string;
+  readonly kind: 'failover' | 'handoff' | 'edge';
+  /** Edges between this one and the last one seen that were too quick to be watched. */
+  readonly missed: number;
+}
+
+/** A node's registration or death, as watched from outside. */
+export interface IncarnationChange {
+  readonly atMs: number;
+  readonly nodeId: string;
+  readonly incarnation: number;
+  readonly alive: boolean;
+}
 
 /** Pause between two looks, ms. */
 export const watchIntervalMs = 200;
@@ -122,6 +143,7 @@ export class EpochWatch {
         epoch: partition.epoch,
         term: partition.term,
         primary: partition.primary,
+        incarnation: status.nodes.find((node) => node.nodeId === partition.primary)?.incarnation ?? null,
         health: partition.health,
         missed: before === undefined ? 0 : partition.epoch - before.epoch - 1,
       };

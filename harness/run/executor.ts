@@ -4,26 +4,25 @@
  * Invariant: nothing reaches the store without a committed intent, and whatever a client throws is `info`. If either broke,
  * the history would lack a write that took effect, or call one failed that did.
  */
-import type { Clock } from '../../lib/clock.ts';
 import type { Completion, Operation, StoreClient } from '../../workloads/port.ts';
 import { messageOf } from '../errors.ts';
 import type { KeyRegister } from './key-register.ts';
 import type { LiveCheck } from './live-check.ts';
-import type { OperationPurpose, RunLedger } from './ports.ts';
+import { type RunLedger, unawaited } from './ports.ts';
+import type { RunClock } from './run-clock.ts';
 import type { Tally } from './tally.ts';
 
 export interface ExecutorOptions {
-  readonly ledger: RunLedger;
-  readonly clock: Clock;
-  readonly keys: KeyRegister;
+  readonly ledger: Pick<RunLedger, 'intent' | 'outcome' | 'nextOperationId'>;
+  readonly clock: RunClock;
+  readonly keys: Pick<KeyRegister, 'begin' | 'end'>;
   readonly tally: Tally;
   readonly liveCheck: LiveCheck;
-  readonly partitionOf: (key: string) => number;
 }
 
 export class Executor {
   private readonly options: ExecutorOptions;
-  private lastOperationId = 0;
+  private reservedId: number | null = null;
   /** When each session's open operation was sent; what a stuck client is noticed by. */
   private readonly openSince = new Map<number, number>();
 
@@ -31,9 +30,9 @@ export class Executor {
     this.options = options;
   }
 
-  /** The id that the next operation will get; ids start at 1 and have no holes. */
+  /** The id that the next operation will get; a value may be made from it in the same turn. */
   get nextOperationId(): number {
-    return this.lastOperationId + 1;
+    return (this.reservedId ??= this.options.ledger.nextOperationId());
   }
 
   /** Sessions whose operation has been open for longer than `ageMs`. */
@@ -42,21 +41,22 @@ export class Executor {
     return [...this.openSince].filter(([, sinceMs]) => sinceMs < beforeMs).map(([session]) => session);
   }
 
-  /** Runs `operation` under the next id. Rejects only when the ledger does. */
-  async run(client: StoreClient, session: number, purpose: OperationPurpose, operation: Operation): Promise<Completion> {
-    const { ledger, clock, keys, tally, liveCheck, partitionOf } = this.options;
-    const operationId = ++this.lastOperationId;
+  /** Runs `operation` under the next id. Rejects only when the ledger does. A canary is kept out of the tally. */
+  async run(client: StoreClient, session: number, operation: Operation, canary = false): Promise<Completion> {
+    const { ledger, clock, keys, tally, liveCheck } = this.options;
+    const operationId = this.nextOperationId;
+    this.reservedId = null;
     keys.begin(operation.key);
     tally.inFlight++;
     try {
-      await ledger.intent({ operationId, session, purpose, partition: partitionOf(operation.key), operation, atMs: clock.nowMs() });
+      const intent = { operationId, session, operation, atNs: clock.nowNs() };
+      await ledger.intent(canary ? { ...intent, canary } : intent);
       const invokedAtMs = clock.nowMs();
       this.openSince.set(session, invokedAtMs);
       const completion = await settled(client, operation);
-      const returnedAtMs = clock.nowMs();
-      ledger.outcome({ operationId, invokedAtMs, returnedAtMs, completion });
-      tally.ended(operation, completion);
-      tally.losses += liveCheck.saw(operation, completion);
+      unawaited(ledger.outcome({ session, completion, invokeNs: clock.nsOf(invokedAtMs), returnNs: clock.nowNs() }));
+      if (!canary) tally.ended(operation, completion);
+      liveCheck.saw(operation, completion, canary);
       return completion;
     } finally {
       this.openSince.delete(session);

@@ -14,13 +14,20 @@ export interface KeyRegisterOptions {
   readonly sessionsPerPartition: number;
   readonly partitionOf: (key: string) => number;
   readonly partitionCount: number;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+}
+
+interface Finished {
+  readonly key: string;
+  readonly atMs: number;
 }
 
 export class KeyRegister implements KeyBook {
   private readonly options: KeyRegisterOptions;
   private readonly live = new Set<string>();
   /** Finished keys per partition, oldest first. */
-  private readonly finishedKeys: string[][];
+  private readonly finishedKeys: Finished[][];
   private readonly waiting: Int32Array;
   private finishedTotal = 0;
   private retiredTotal = 0;
@@ -66,7 +73,7 @@ export class KeyRegister implements KeyBook {
   finished(key: string): void {
     const list = this.finishedKeys[this.options.partitionOf(key)];
     assert(list !== undefined, `key ${key} lies in no partition`);
-    list.push(key);
+    list.push({ key, atMs: this.options.nowMs() });
     this.finishedTotal++;
   }
 
@@ -86,15 +93,24 @@ export class KeyRegister implements KeyBook {
     this.waiting[partition] = (this.waiting[partition] as number) - 1;
   }
 
-  /** Takes up to `limit` of the oldest finished keys of a partition, to retire them. Given back with `finished`. */
-  takeFinished(partition: number, limit: number): string[] {
-    const taken = this.finishedKeys[partition]?.splice(0, limit) ?? [];
+  /** Takes up to `limit` of the oldest keys of a partition that were finished before a time, to retire them. Give back with `finished`. */
+  takeFinished(partition: number, limit: number, beforeMs: number): string[] {
+    const taken = this.finishedKeys[partition]?.splice(0, Math.min(limit, this.finishedBefore(partition, beforeMs))) ?? [];
     this.finishedTotal -= taken.length;
-    return taken;
+    return taken.map(({ key }) => key);
   }
 
-  finishedIn(partition: number): number {
-    return this.finishedKeys[partition]?.length ?? 0;
+  /** How many keys of a partition were finished before a time; lists are in the order of time. */
+  finishedBefore(partition: number, beforeMs: number): number {
+    const list = this.finishedKeys[partition] ?? [];
+    let low = 0;
+    let high = list.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((list[middle] as Finished).atMs < beforeMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** The key's ledgered delete was settled; it is no longer read back. */

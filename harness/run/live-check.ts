@@ -14,6 +14,7 @@ export interface LiveLoss {
   readonly expected: string;
   /** Null: absent. */
   readonly found: string | null;
+  readonly canary: boolean;
 }
 
 export class LiveCheck {
@@ -25,24 +26,23 @@ export class LiveCheck {
     this.onLoss = onLoss;
   }
 
-  /** Looks at one completion; returns how many losses it has just shown (0 or 1). */
-  saw(operation: Operation, completion: Completion): number {
-    if (completion.kind !== 'ok' || workloadOfKey(operation.key)?.name !== 'set') return 0;
+  /** Looks at one completion of an operation on any key; raises each lost key once. */
+  saw(operation: Operation, completion: Completion, canary = false): void {
+    if (completion.kind !== 'ok' || (!canary && workloadOfKey(operation.key)?.name !== 'set')) return;
     if (operation.f === 'write') {
       this.acknowledged.set(operation.key, operation.value);
       if (this.acknowledged.size > rememberedKeys) this.acknowledged.delete(this.acknowledged.keys().next().value as string);
-      return 0;
+      return;
     }
     if (operation.f !== 'read') {
       this.forget(operation.key);
-      return 0;
+      return;
     }
     const expected = this.acknowledged.get(operation.key);
     const found = completion.value ?? null;
-    if (expected === undefined || found === expected || this.lostKeys.has(operation.key)) return 0;
+    if (expected === undefined || found === expected || this.lostKeys.has(operation.key)) return;
     this.lostKeys.add(operation.key);
-    this.onLoss({ key: operation.key, expected, found });
-    return 1;
+    this.onLoss({ key: operation.key, expected, found, canary });
   }
 
   /** The key will be deleted on purpose. */

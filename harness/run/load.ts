@@ -69,7 +69,7 @@ export class Load {
         continue;
       }
       this.started++;
-      const completion = await executor.run(client, session, 'load', operation);
+      const completion = await executor.run(client, session, operation);
       workload.completed(session, operationId, operation, completion);
     }
   }

@@ -3,7 +3,13 @@
  * has; the verdict says so. Without limits, a hung store or checker would hang the night's job.
  */
 import type { Clock } from '../../lib/clock.ts';
-import type { PhaseRecord } from './ports.ts';
+
+/** When a phase ran, monotonic milliseconds. */
+export interface PhaseRecord {
+  readonly name: PhaseName;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
 
 export const phaseNames = ['start', 'load', 'heal', 'settle', 'read-back', 'autopsy', 'verify', 'report'] as const;
 export type PhaseName = (typeof phaseNames)[number];

@@ -1,10 +1,13 @@
 /**
- * The final read of every live key through the client, ledgered like any operation.
+ * The read-back: keys read through the client, once the cluster is whole again or before they are retired.
  *
  * A key that could not be read is missing evidence: it is counted and makes the run inconclusive, never passed over.
  */
-import type { StoreClient } from '../../workloads/port.ts';
-import type { Executor } from './executor.ts';
+import type { Phase } from '../../ledger/rows.ts';
+import type { Completion, StoreClient } from '../../workloads/port.ts';
+import { messageOf } from '../errors.ts';
+import type { RunLedger } from './ports.ts';
+import type { RunClock } from './run-clock.ts';
 
 /** Tries per key before it is given up. */
 const maxTries = 5;
@@ -16,36 +19,50 @@ export interface ReadBackResult {
 }
 
 export interface ReadBackOptions {
-  readonly executor: Executor;
+  readonly ledger: Pick<RunLedger, 'finalRead'>;
+  readonly clock: RunClock;
   readonly clients: readonly StoreClient[];
-  /** Session number of the first client; the sessions of the load are not used again, one may still be open. */
-  readonly firstSession: number;
+  readonly phase: Phase;
   readonly keys: Iterable<string>;
   readonly expected: number;
   readonly signal: AbortSignal;
-  readonly onProgress: (done: number, expected: number) => void;
+  readonly onRead: (key: string, completion: Completion) => void;
 }
 
-/** Reads every key once, successfully where it can be had. */
+/** Reads every key once, successfully where it can be had; one read at a time per client. */
 export async function readBack(options: ReadBackOptions): Promise<ReadBackResult> {
   const keys = options.keys[Symbol.iterator]();
   let done = 0;
-  const reader = async (client: StoreClient, index: number): Promise<void> => {
+  const reader = async (client: StoreClient): Promise<void> => {
     for (let next = keys.next(); next.done !== true; next = keys.next()) {
       if (options.signal.aborted) return;
-      if (await readOnce(options, client, options.firstSession + index, next.value)) done++;
-      options.onProgress(done, options.expected);
+      if (await readKey(options, client, next.value)) done++;
     }
   };
   await Promise.all(options.clients.map(reader));
   return { expected: options.expected, done };
 }
 
-async function readOnce(options: ReadBackOptions, client: StoreClient, session: number, key: string): Promise<boolean> {
-  for (let attempt = 1; attempt <= maxTries && !options.signal.aborted; attempt++) {
-    const completion = await options.executor.run(client, session, 'read-back', { f: 'read', key });
-    if (completion.kind === 'ok') return true;
+async function readKey(options: ReadBackOptions, client: StoreClient, key: string): Promise<boolean> {
+  const { ledger, clock, phase, signal } = options;
+  for (let attempt = 1; attempt <= maxTries; attempt++) {
+    const invokeNs = clock.nowNs();
+    const completion = await read(client, key);
+    const isLast = attempt === maxTries || signal.aborted;
+    if (completion.kind === 'ok' || isLast) {
+      await ledger.finalRead({ key, phase, invokeNs, returnNs: clock.nowNs(), completion });
+      options.onRead(key, completion);
+      return completion.kind === 'ok';
+    }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   return false;
+}
+
+async function read(client: StoreClient, key: string): Promise<Completion> {
+  try {
+    return await client.execute({ f: 'read', key });
+  } catch (error) {
+    return { kind: 'info', error: `client threw: ${messageOf(error)}` };
+  }
 }

@@ -6,6 +6,7 @@
  * never hides a replica that did not answer. If it did, the verifier would judge a history that did not happen.
  */
 import type { ClusterEvent, StatusSource } from '../../chaos/ports.ts';
+import type { NodeEndpoints } from '../clusters/run-cluster.ts';
 import type { StoreClient, Version } from '../../workloads/port.ts';
 
 /** What the system promises, in its own words. */
@@ -84,7 +85,7 @@ export interface RunningSystem {
   /** The partition that holds a key; the unit of placement for bulkheads and batches. */
   partitionOf(key: string): number;
   /** Makes the cluster one (bootstrap) and resolves when every partition is healthy. Rejects when `deadlineMs` of waiting has passed. */
-  bootstrap(deadlineMs: number): Promise<void>;
+  bootstrap(deadlineMs: number, signal: AbortSignal): Promise<void>;
   facts(): Promise<SystemFacts>;
   /** One replica's own copy of keys of one partition; null when it did not answer. */
   peek(nodeId: string, partition: number, keys: readonly string[]): Promise<Peeked | null>;
@@ -110,5 +111,7 @@ export interface System {
   readonly capabilities: Capabilities;
   /** The system's own rule for the copies that an acknowledged write needs. */
   defaultMinInSync(replicationFactor: number): number;
+  /** Environment of one node's process. */
+  nodeEnvironment(plan: ClusterPlan, nodeId: string, index: number, nodes: readonly NodeEndpoints[]): Record<string, string>;
   connect(options: ConnectOptions): RunningSystem;
 }

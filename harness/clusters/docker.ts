@@ -1,0 +1,73 @@
+/**
+ * Opens the real cluster: engine, image, sweep of what dead runs left, containers.
+ */
+import { fileURLToPath } from 'node:url';
+import { DockerCluster, type NodeAddress as DockerAddress } from '../../docker/cluster.ts';
+import { ensureEngine } from '../../docker/engine.ts';
+import { ensureNodeImage } from '../../docker/image.ts';
+import { keepRun, sweep } from '../../docker/sweep.ts';
+import type { NodeEndpoints, OpenClusterOptions, RunCluster } from './run-cluster.ts';
+
+const projectDir = fileURLToPath(new URL('../..', import.meta.url));
+/** Last characters of a node's log that a finding shows. */
+const logTailChars = 4_000;
+const host = '127.0.0.1';
+
+/** Starts one container per node. Rejects with EnvironmentError; then nothing is left behind. */
+export async function openDockerCluster(options: OpenClusterOptions): Promise<RunCluster> {
+  const { runId, say } = options;
+  const engine = await ensureEngine({ say });
+  const report = await sweep(engine.docker);
+  for (const swept of report.swept) {
+    say(`Removed what run ${swept.runId} had left behind (${swept.containers} containers, ${swept.networks} networks; ${swept.proof ?? 'by name'}).`);
+  }
+  const entry = options.nodeEntry;
+  const image = await ensureNodeImage({
+    docker: engine.docker,
+    projectDir,
+    say,
+    ...(entry === null ? {} : { entry, extraFolders: [entry.split('/')[0] ?? ''] }),
+  });
+  const cluster = await DockerCluster.start({
+    engine,
+    clock: options.clock,
+    runId,
+    image: image.name,
+    base: image.base,
+    nodeCount: options.nodeCount,
+    environment: (nodeId, index, addresses) => options.environment(nodeId, index, [...addresses.values()].map(endpointsOf)),
+    logsDir: options.logsDir,
+    say,
+  });
+  return {
+    cluster,
+    addresses: () =>
+      [...cluster.addresses().values()].map((address) => ({
+        nodeId: address.nodeId,
+        host,
+        clientPort: address.hostClientPort,
+        httpPort: address.hostHttpPort,
+      })),
+    build: image.name,
+    engine: `Docker ${engine.version}`,
+    versions: [
+      { name: 'Docker engine', value: engine.version },
+      { name: 'node image', value: image.name },
+    ],
+    logTail: async (nodeId) => (await cluster.logs(nodeId)).slice(-logTailChars),
+    keep: async () => {
+      await keepRun(engine.docker, runId);
+      return `npm run certify -- clean ${runId}`;
+    },
+    dispose: () => cluster.dispose(),
+  };
+}
+
+function endpointsOf(address: DockerAddress): NodeEndpoints {
+  return {
+    nodeId: address.nodeId,
+    clusterAddress: `${address.ip}:${address.ports.cluster}`,
+    clientAddress: `${host}:${address.hostClientPort}`,
+    httpAddress: `${host}:${address.hostHttpPort}`,
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * A cluster as the run loop holds it: the chaos port, the addresses for clients, and its end.
+ */
+import type { Cluster } from '../../chaos/ports.ts';
+import type { NodeAddress } from '../systems/system.ts';
+
+/** Something about the build or the host that the certificate names. */
+export interface NamedValue {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface RunCluster {
+  readonly cluster: Cluster;
+  /** Where clients reach the nodes; fixed for the life of a node. */
+  addresses(): readonly NodeAddress[];
+  /** What runs: image or command. */
+  readonly build: string;
+  readonly engine: string | null;
+  readonly versions: readonly NamedValue[];
+  /** The end of what a node wrote, for findings. */
+  logTail(nodeId: string): Promise<string>;
+  /** Leaves it running, marked so that no sweep takes it. Returns how to remove it. */
+  keep(): Promise<string>;
+  /** Removes everything; may be called again, also after a start that failed half-way. */
+  dispose(): Promise<void>;
+}
+
+/** What a cluster is opened with. */
+export interface OpenClusterOptions {
+  readonly runId: string;
+  readonly nodeCount: number;
+  readonly logsDir: string;
+  /** Environment of a node's process, given the addresses of all. */
+  readonly environment: (nodeId: string, index: number, nodes: readonly NodeEndpoints[]) => Record<string, string>;
+  readonly nodeEntry: string | null;
+  readonly clock: { nowMs(): number; wallMs(): number };
+  readonly say: (line: string) => void;
+  /** Aborted by a second signal. */
+  readonly signal: AbortSignal;
+}
+
+/** Addresses of a node, inside the cluster's network and from the host. */
+export interface NodeEndpoints {
+  readonly nodeId: string;
+  /** host:port for the other nodes. */
+  readonly clusterAddress: string;
+  /** host:port for clients on the harness's host. */
+  readonly clientAddress: string;
+  readonly httpAddress: string;
+}

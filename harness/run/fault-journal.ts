@@ -1,0 +1,100 @@
+/**
+ * Chaos's journal, kept in the ledger: one row per step, the whole step as evidence, so that the faults of a run can be told
+ * from its file alone. It also counts, for the live line and for telling our faults from a node's own death.
+ */
+import type { FaultJournal, FaultRecord } from '../../chaos/journal.ts';
+import { faultName } from '../../chaos/faults.ts';
+import type { RunLedger } from './ports.ts';
+import type { RunClock } from './run-clock.ts';
+import type { Tally } from './tally.ts';
+
+/** How long after its heal a fault may still explain that a node is not running, ms. */
+const afterHealMs = 5_000;
+
+interface Known {
+  name: string;
+  nodeIds: readonly string[];
+  partitions: readonly number[];
+  confirmed: boolean;
+  open: boolean;
+  closedAtMs: number;
+}
+
+export class LedgerFaultJournal implements FaultJournal {
+  private readonly ledger: Pick<RunLedger, 'fault'>;
+  private readonly clock: RunClock;
+  private readonly tally: Tally;
+  private readonly faults = new Map<string, Known>();
+
+  constructor(ledger: Pick<RunLedger, 'fault'>, clock: RunClock, tally: Tally) {
+    this.ledger = ledger;
+    this.clock = clock;
+    this.tally = tally;
+  }
+
+  async append(record: FaultRecord): Promise<void> {
+    const known = this.note(record);
+    await this.ledger.fault({
+      faultId: record.faultId,
+      kind: known.name,
+      stage: record.step,
+      atNs: this.clock.nsOf(record.atMs),
+      wallMs: this.clock.wallOf(record.atMs),
+      targets: known.nodeIds,
+      partitions: known.partitions,
+      evidence: record,
+    });
+  }
+
+  /** The faults that may explain what happens to a node now: open ones, and those just healed. */
+  explains(nodeId: string): readonly string[] {
+    const nowMs = this.clock.nowMs();
+    return [...this.faults]
+      .filter(([, fault]) => fault.nodeIds.includes(nodeId) && (fault.open || nowMs - fault.closedAtMs < afterHealMs))
+      .map(([faultId]) => faultId);
+  }
+
+  private note(record: FaultRecord): Known {
+    let known = this.faults.get(record.faultId);
+    if (known === undefined) {
+      known = { name: 'unknown', nodeIds: [], partitions: [], confirmed: false, open: false, closedAtMs: -Infinity };
+      this.faults.set(record.faultId, known);
+    }
+    switch (record.step) {
+      case 'planned':
+      case 'changed':
+        known.name = faultName(record.fault);
+        break;
+      case 'injecting':
+        known.name = faultName(record.fault);
+        known.nodeIds = record.nodeIds;
+        known.partitions = record.partition === null ? [] : [record.partition];
+        this.setOpen(known, true);
+        break;
+      case 'confirmed':
+        if (!known.confirmed) this.tally.faultsConfirmed++;
+        known.confirmed = true;
+        break;
+      case 'healed':
+        this.setOpen(known, false);
+        break;
+      case 'skipped':
+      case 'injected':
+      case 'unconfirmed':
+      case 'healing':
+      case 'heal-verified':
+      case 'heal-unverified':
+      case 'overshoot':
+      case 'failed':
+        break;
+    }
+    return known;
+  }
+
+  private setOpen(known: Known, open: boolean): void {
+    if (known.open === open) return;
+    known.open = open;
+    known.closedAtMs = open ? Infinity : this.clock.nowMs();
+    this.tally.faultsOpen += open ? 1 : -1;
+  }
+}

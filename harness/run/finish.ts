@@ -1,0 +1,110 @@
+/**
+ * The end of a run on a healed cluster: settle, canary, read-back through the client, autopsy of every replica.
+ */
+import { assert } from '../../lib/assert.ts';
+import type { SystemStatus } from '../../chaos/ports.ts';
+import { askReplicas } from './autopsy.ts';
+import { releaseCanary } from './canary.ts';
+import type { ActiveRun } from './open-run.ts';
+import { interruptedLimits, type PhaseName } from './phases.ts';
+import { readBack } from './read-back.ts';
+import type { RunState } from './run-state.ts';
+import { settle } from './settle.ts';
+
+/** Partitions whose replicas are asked at the same time. */
+const partitionsAtOnce = 4;
+const progressEveryMs = 10_000;
+
+/** Gathers all evidence that the verdict needs; what cannot be had is said in the state's reasons. */
+export async function finish(state: RunState, active: ActiveRun): Promise<void> {
+  if (state.frozen) {
+    await active.watch.stop();
+    return;
+  }
+  const status = await settled(state, active);
+  await active.watch.stop();
+  await canary(state, active);
+  const keys = [...state.keys.liveKeys(), ...state.canaryPlanted];
+  await readEverything(state, active, keys);
+  if (status === null || !state.world.system.capabilities.peek) {
+    if (status === null) state.replicas = { asked: 1, answered: 0 };
+    return;
+  }
+  await askEverybody(state, active, status, keys);
+}
+
+const limitOf = (state: RunState, phase: Exclude<PhaseName, 'start' | 'load'>): number =>
+  state.world.interruption.early.aborted ? interruptedLimits[phase] : state.limits[phase];
+
+async function settled(state: RunState, active: ActiveRun): Promise<SystemStatus | null> {
+  const limitMs = limitOf(state, 'settle');
+  const end = await state.phases.run('settle', limitMs + 1_000, [], (signal) => settle(active.system.status, state.clock, limitMs, signal));
+  if (end.kind === 'done' && end.value.kind === 'settled') {
+    state.print(`Settled: every partition healthy ${(end.value.afterMs / 1_000).toFixed(1)} s after the heal`);
+    return end.value.status;
+  }
+  const reason = end.kind === 'done' && end.value.kind === 'not-settled' ? end.value.reason : 'it did not answer';
+  state.against({ verdict: 'not-recovered', reason: `The cluster was not healthy ${limitMs / 1_000} s after the last heal: ${reason}.` });
+  return null;
+}
+
+async function canary(state: RunState, active: ActiveRun): Promise<void> {
+  const session = state.settings.sessions;
+  const client = active.clients[session];
+  assert(client !== undefined, 'the canary has a client');
+  state.canaryDeleted = await releaseCanary(
+    { executor: state.executor, client, session, runTag: state.runTag, valueBytes: state.settings.valueBytes, signal: state.world.interruption.atOnce },
+    state.canaryPlanted,
+  );
+}
+
+async function readEverything(state: RunState, active: ActiveRun, keys: readonly string[]): Promise<void> {
+  const limitMs = limitOf(state, 'read-back');
+  let done = 0;
+  const progress = setInterval(() => state.print(`read-back: ${done} of ${keys.length} keys`), progressEveryMs);
+  const stuck = new Set(state.executor.stuckSessions(0));
+  const clients = active.clients.filter((_, session) => !stuck.has(session));
+  state.readBack = { expected: keys.length, done: 0 };
+  try {
+    const end = await state.phases.run('read-back', limitMs, [], (signal) =>
+      readBack({
+        ledger: state.ledger, clock: state.clock, clients, phase: 'final', keys, expected: keys.length, signal,
+        onRead: () => {
+          done++;
+        },
+      }),
+    );
+    if (end.kind === 'done') state.readBack = end.value;
+  } finally {
+    clearInterval(progress);
+  }
+  const missing = state.readBack.expected - state.readBack.done;
+  if (missing > 0) state.against({ verdict: 'inconclusive', reason: `${missing} of ${state.readBack.expected} keys were not read back.` });
+}
+
+async function askEverybody(state: RunState, active: ActiveRun, status: SystemStatus, keys: readonly string[]): Promise<void> {
+  const limitMs = limitOf(state, 'autopsy');
+  const byPartition = Map.groupBy(keys, (key) => active.system.partitionOf(key));
+  const partitions = status.partitions.map((each) => each.partition);
+  const total = { asked: 0, answered: 0 };
+  const next = partitions[Symbol.iterator]();
+  const end = await state.phases.run('autopsy', limitMs, [], async (signal) => {
+    const worker = async (): Promise<void> => {
+      for (let each = next.next(); each.done !== true; each = next.next()) {
+        if (signal.aborted) return;
+        const options = { system: active.system, ledger: state.ledger, clock: state.clock, phase: 'final', signal } as const;
+        const result = await askReplicas(options, status, each.value, byPartition.get(each.value) ?? []);
+        total.asked += result.asked;
+        total.answered += result.answered;
+      }
+    };
+    await Promise.all(Array.from({ length: partitionsAtOnce }, worker));
+    return !signal.aborted;
+  });
+  const complete = end.kind === 'done' && end.value;
+  state.replicas = total;
+  if (!complete) state.against({ verdict: 'inconclusive', reason: `Not every replica was asked within ${limitMs / 1_000} s.` });
+  else if (total.answered < total.asked) {
+    state.against({ verdict: 'inconclusive', reason: `${total.asked - total.answered} of ${total.asked} questions to replicas were not answered.` });
+  }
+}

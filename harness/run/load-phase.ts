@@ -1,0 +1,123 @@
+/**
+ * Load and faults together, then the heal: from the first operation to the moment when nothing of ours hurts the cluster
+ * any more and every operation has ended or is left open as unknown.
+ */
+import { encodeValue } from '../../ledger/values.ts';
+import { Prng } from '../../lib/prng.ts';
+import { Mix } from '../../workloads/mix.ts';
+import type { ActiveRun } from './open-run.ts';
+import { LedgerFaultJournal } from './fault-journal.ts';
+import { aborted } from './interruption.ts';
+import { Load } from './load.ts';
+import { watchNodes } from './node-watch.ts';
+import { interruptedLimits } from './phases.ts';
+import { retireKeys } from './retirer.ts';
+import type { RunState } from './run-state.ts';
+import type { ChaosControl } from './world.ts';
+
+/** Keys written once that all sessions together remember for their reads. */
+const rememberedKeys = 32_768;
+/** Longest wait for open operations after the heal; beyond it they stay open. */
+const drainLimitMs = 70_000;
+const memoryEveryMs = 1_000;
+
+/** Runs until the duration is over or something ends it early; resolves healed. */
+export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<void> {
+  const { settings, world, clock } = state;
+  const journal = new LedgerFaultJournal(state.ledger, clock, state.tally);
+  const load = new Load({
+    workload: makeWorkload(state),
+    executor: state.executor,
+    clients: active.clients.slice(0, settings.sessions),
+    clock,
+    ratePerSecond: settings.ratePerSecond,
+    maxOperations: settings.maxOperations,
+  });
+  const end = new AbortController();
+  state.onLoss = () => {
+    if (settings.onLoss !== 'continue') end.abort('a loss was seen');
+  };
+  const memory = setInterval(() => state.noteMemory(process.memoryUsage.rss()), memoryEveryMs);
+  let chaos: ChaosControl | null = null;
+  const background = new AbortController();
+  const helpers = [watchNodes(state, active, journal, background.signal), retire(state, active, background.signal)];
+  try {
+    await state.phases.run('load', state.limits.load, [world.interruption.early], async () => {
+      state.live.start('load');
+      const loading = load.start();
+      chaos = await world.startChaos({
+        settings, journal, clock, folder: state.folder,
+        cluster: active.cluster.cluster, status: active.system.status, events: active.events,
+        environment: (problem) => state.against({ verdict: 'environment', reason: problem }),
+      });
+      const time = new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, settings.durationMs);
+        end.signal.addEventListener('abort', () => clearTimeout(timer));
+      });
+      // A schedule that is over does not end the load; one that fails does.
+      const chaosFailed = chaos.done.then(() => new Promise<void>(() => undefined));
+      await Promise.race([time, loading, chaosFailed, aborted(end.signal), aborted(world.interruption.early), ...helpers.map(rejectionOf)]);
+    });
+    if (end.signal.aborted && settings.onLoss === 'freeze') return await freeze(state, active);
+    const limitMs = world.interruption.early.aborted ? interruptedLimits.heal : state.limits.heal;
+    const healed = await state.phases.run('heal', limitMs, [], () => healAndDrain(state, load, chaos));
+    if (healed.kind === 'out-of-time') state.against({ verdict: 'not-recovered', reason: `The faults were not all healed within ${limitMs / 1_000} s.` });
+  } finally {
+    load.stop();
+    background.abort();
+    await Promise.all(helpers);
+    clearInterval(memory);
+    state.live.stop();
+  }
+}
+
+/** Never resolves; rejects when `promise` does. */
+const rejectionOf = (promise: Promise<unknown>): Promise<void> => promise.then(() => new Promise<void>(() => undefined));
+
+async function healAndDrain(state: RunState, load: Load, chaos: ChaosControl | null): Promise<void> {
+  chaos?.healNow('the run ends');
+  if (state.world.interruption.early.aborted) load.stop();
+  await chaos?.done;
+  load.stop();
+  const drained = await Promise.race([
+    load.start().then(() => true),
+    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), drainLimitMs).unref()),
+  ]);
+  if (drained) return;
+  const stuck = state.executor.stuckSessions(drainLimitMs);
+  state.against({ verdict: 'inconclusive', reason: `${stuck.length} operations did not end within ${drainLimitMs / 1_000} s after the last heal; the client is stuck.` });
+}
+
+function makeWorkload(state: RunState): Mix {
+  const { settings, keys, runTag } = state;
+  return new Mix(settings.mix, {
+    prng: new Prng(settings.seed).fork('workload'),
+    values: {
+      encode: (operationId) => encodeValue(runTag, operationId, settings.valueBytes),
+      element: (operationId) => encodeValue(runTag, operationId, 0),
+    },
+    keys,
+    distribution: settings.distribution,
+    readRatio: settings.readRatio,
+    activeKeys: settings.activeKeys,
+    operationsPerKey: settings.operationsPerKey,
+    rememberedKeys: Math.max(8, Math.floor(rememberedKeys / settings.sessions)),
+  });
+}
+
+function retire(state: RunState, active: ActiveRun, signal: AbortSignal): Promise<void> {
+  const session = state.settings.sessions + 1;
+  const client = active.clients[session];
+  if (client === undefined || !state.world.system.capabilities.peek) return Promise.resolve();
+  return retireKeys({
+    executor: state.executor, keys: state.keys, watch: active.watch, system: active.system, ledger: state.ledger,
+    liveCheck: state.liveCheck, clock: state.clock, client, session, partitionCount: state.settings.partitionCount, signal,
+  });
+}
+
+async function freeze(state: RunState, active: ActiveRun): Promise<void> {
+  const { cluster } = active.cluster;
+  await Promise.allSettled(cluster.nodeIds().map((nodeId) => cluster.pause(nodeId)));
+  state.frozen = true;
+  state.print('The cluster is frozen as it was when the loss was seen.');
+}

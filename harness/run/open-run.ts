@@ -1,0 +1,114 @@
+/** The start of a run: cluster up, system connected and whole, clients open, canary planted, watch running. */
+import type { ClusterEvent, EventSource } from '../../chaos/ports.ts';
+import { assert } from '../../lib/assert.ts';
+import { EnvironmentError } from '../../docker/errors.ts';
+import type { StoreClient } from '../../workloads/port.ts';
+import { messageOf, NotRecoveredError } from '../errors.ts';
+import type { RunCluster } from '../clusters/run-cluster.ts';
+import type { RunningSystem } from '../systems/system.ts';
+import { plantCanary } from './canary.ts';
+import { EpochWatch } from './epoch-watch.ts';
+import { unawaited } from './ports.ts';
+import type { RunState } from './run-state.ts';
+
+/** Sessions beside those of the load: one for the canary, one for the retirer. */
+export const extraSessions = 2;
+
+/** A run whose cluster is up. */
+export interface ActiveRun {
+  readonly cluster: RunCluster;
+  readonly system: RunningSystem;
+  /** One client per session, then {@link extraSessions} more. */
+  readonly clients: readonly StoreClient[];
+  readonly watch: EpochWatch;
+  readonly events: EventSource;
+}
+
+/** Brings everything up. Whatever was started is in `state.cluster`, also when this rejects. */
+export async function openRun(state: RunState, signal: AbortSignal): Promise<ActiveRun> {
+  const { settings, world, plan, folder, ledger, clock } = state;
+  const cluster = await world.openCluster({
+    runId: folder.runId,
+    nodeCount: settings.nodeCount,
+    logsDir: folder.logs,
+    environment: (nodeId, index, nodes) => ({ ...world.system.nodeEnvironment(plan, nodeId, index, nodes), ...settings.nodeEnvironment }),
+    nodeEntry: settings.nodeEntry,
+    clock,
+    say: (line) => state.print(line),
+    signal,
+  });
+  state.cluster = cluster;
+  const system = world.system.connect({ plan, addresses: cluster.addresses(), nowMs: () => clock.nowMs() });
+  state.partitionOf = (key) => system.partitionOf(key);
+  await whole(state, system, cluster, signal);
+  const facts = await system.facts();
+  await ledger.meta('facts', { ...facts, build: cluster.build, engine: cluster.engine, versions: [...facts.versions, ...cluster.versions], contract: world.system.contract(plan) });
+  state.print(`Cluster is up: ${facts.partitions} partitions, ${facts.replicationFactor} copies, ${facts.minInSync} needed to acknowledge`);
+  const hub = new EventHub();
+  const watch = openWatch(state, system, hub);
+  watch.start();
+  const clients = Array.from({ length: settings.sessions + extraSessions }, (_, session) => system.client(session));
+  const [canaryClient] = clients.slice(settings.sessions);
+  assert(canaryClient !== undefined, 'the canary has a client');
+  state.canaryPlanted = await plantCanary({
+    executor: state.executor,
+    client: canaryClient,
+    session: settings.sessions,
+    runTag: state.runTag,
+    valueBytes: settings.valueBytes,
+    signal,
+  });
+  return { cluster, system, clients, watch, events: hub };
+}
+
+/** Bootstraps; a cluster that never became whole is no fault of the store's durability, but nothing was certified either. */
+async function whole(state: RunState, system: RunningSystem, cluster: RunCluster, signal: AbortSignal): Promise<void> {
+  try {
+    await system.bootstrap(state.limits.start, signal);
+  } catch (error) {
+    const states = await Promise.all(cluster.cluster.nodeIds().map(async (nodeId) => [nodeId, await cluster.cluster.state(nodeId)] as const));
+    for (const [nodeId, at] of states) {
+      if (at.kind !== 'exited') continue;
+      const tail = await cluster.logTail(nodeId).catch(() => '');
+      throw new EnvironmentError(`The node program of ${nodeId} ended with exit code ${at.exitCode} at the start: ${lastLine(tail)}`);
+    }
+    throw new NotRecoveredError(`The cluster did not become whole at the start: ${messageOf(error)}.`);
+  }
+}
+
+export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.slice(0, 300) ?? '';
+
+function openWatch(state: RunState, system: RunningSystem, hub: EventHub): EpochWatch {
+  const { ledger, clock, tally, world } = state;
+  return new EpochWatch({
+    status: system.status,
+    events: () => system.events(),
+    clock,
+    onEpoch: (change) => {
+      if (change.kind === 'failover') tally.failovers++;
+      if (change.kind === 'handoff') tally.handoffs++;
+      const { atMs, primary, missed, ...rest } = change;
+      unawaited(ledger.epochChange({ ...rest, node: primary, atNs: clock.nsOf(atMs) }));
+      if (missed > 0) world.logger.debug({ partition: change.partition, epoch: change.epoch, missed }, 'edges were too quick to be seen');
+    },
+    onIncarnation: (change) => {
+      if (!change.alive) return;
+      unawaited(ledger.incarnation({ node: change.nodeId, incarnation: change.incarnation, atNs: clock.nsOf(change.atMs), wallMs: clock.wallOf(change.atMs) }));
+    },
+    onEvent: (event) => hub.publish(event),
+  });
+}
+
+/** Hands events on to whoever subscribed. */
+class EventHub implements EventSource {
+  private readonly listeners = new Set<(event: ClusterEvent) => void>();
+
+  subscribe(listener: (event: ClusterEvent) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  publish(event: ClusterEvent): void {
+    for (const listener of this.listeners) listener(event);
+  }
+}

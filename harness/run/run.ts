@@ -1,0 +1,125 @@
+/**
+ * One certified run, from an empty results folder to a verdict.
+ *
+ * Invariant: whatever happens after the ledger was opened, the cluster is removed (or kept on request), the ledger is closed, what
+ * is in it is judged, and everything that stands against a certificate is in it. A path around this would leave containers
+ * behind, or a green verdict over missing evidence.
+ */
+import { EnvironmentError } from '../../docker/errors.ts';
+import { messageOf, NotRecoveredError } from '../errors.ts';
+import { createRunFolder, type RunFolder, runIdOf } from '../results.ts';
+import type { RunSettings } from '../settings.ts';
+import type { VerdictReason } from '../verdict.ts';
+import { aborted } from './interruption.ts';
+import { type ActiveRun, openRun } from './open-run.ts';
+import { interruptedLimits, type PhaseName } from './phases.ts';
+import { finish } from './finish.ts';
+import { loadAndChaos } from './load-phase.ts';
+import type { Judged, World } from './world.ts';
+import type { RunLedger } from './ports.ts';
+import { RunState } from './run-state.ts';
+
+/** Runs and judges. Rejects only when the harness itself fails in a way that leaves nothing to judge. */
+export async function certify(settings: RunSettings, world: World): Promise<{ readonly folder: RunFolder; readonly judged: Judged }> {
+  const runId = runIdOf(world.clock.wallMs(), settings.seed, world.processId);
+  const folder = createRunFolder(settings.resultsDir, runId);
+  const ledger = await world.openLedger(folder, settings);
+  const state = new RunState(settings, world, folder, ledger);
+  sayWhatComes(state);
+  const early = world.interruption.early;
+  early.addEventListener('abort', () => {
+    state.print('Interrupted: healing, then judging what there is. Once more stops at once.');
+    void world.preliminary(folder, `interrupted by ${world.interruption.signalName}`).catch((error: unknown) => {
+      world.logger.error({ error: messageOf(error) }, 'the preliminary report could not be written');
+    });
+  }, { once: true });
+  try {
+    await attempt(state);
+  } finally {
+    await closeLedger(state, ledger);
+  }
+  const limitMs = early.aborted ? interruptedLimits.verify + interruptedLimits.report : state.limits.verify + state.limits.report;
+  const end = await state.phases.run('verify', limitMs, [world.interruption.atOnce], (signal) => world.judge(folder, signal));
+  if (end.kind === 'done') return { folder, judged: end.value };
+  const verdict = 'inconclusive';
+  const headline = `INCONCLUSIVE: the verifier did not end within ${Math.round(limitMs / 1_000)} s; judge the run again with "certify verify ${runId}".`;
+  return { folder, judged: { verdict, exitCode: 3, headline, lines: [] } };
+}
+
+/** The part that needs a cluster. What goes wrong becomes a reason. */
+async function attempt(state: RunState): Promise<void> {
+  const { world } = state;
+  let active: ActiveRun | null = null;
+  try {
+    const opened = await state.phases.run('start', state.limits.start, [world.interruption.early], (signal) => openRun(state, signal));
+    if (opened.kind === 'out-of-time') {
+      if (!world.interruption.early.aborted) state.against({ verdict: 'environment', reason: `The cluster did not come up within ${state.limits.start / 1_000} s.` });
+      return;
+    }
+    active = opened.value;
+    const hardStop = aborted(world.interruption.atOnce);
+    await Promise.race([work(state, active), hardStop]);
+  } catch (error) {
+    state.against(reasonOf(error, state.phases.current));
+    world.logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'the run was cut short by an error');
+  } finally {
+    if (world.interruption.signalName !== null) {
+      state.against({ verdict: 'interrupted', reason: `The run was ended early by ${world.interruption.signalName}.` });
+    }
+    await endCluster(state, active);
+  }
+}
+
+async function work(state: RunState, active: ActiveRun): Promise<void> {
+  await loadAndChaos(state, active);
+  await finish(state, active);
+}
+
+/** What an error speaks for. Everything unknown is the harness's fault. */
+function reasonOf(error: unknown, phase: PhaseName | null): VerdictReason {
+  const reason = `${messageOf(error)}${phase === null ? '' : ` (in phase ${phase})`}`;
+  if (error instanceof EnvironmentError) return { verdict: 'environment', reason: error.message };
+  if (error instanceof NotRecoveredError) return { verdict: 'not-recovered', reason };
+  if (error instanceof Error && error.name === 'DiskGuardError') return { verdict: 'inconclusive', reason };
+  return { verdict: 'harness-fault', reason };
+}
+
+async function endCluster(state: RunState, active: ActiveRun | null): Promise<void> {
+  const cluster = state.cluster;
+  if (cluster === null) return;
+  try {
+    await active?.system.close();
+  } catch (error) {
+    state.world.logger.warn({ error: messageOf(error) }, 'the clients could not be closed');
+  }
+  try {
+    if (state.settings.keep || state.frozen) {
+      const how = await cluster.keep();
+      state.print(`The cluster is kept; remove it with: ${how}`);
+    } else await cluster.dispose();
+  } catch (error) {
+    state.against({ verdict: 'environment', reason: `The cluster could not be removed (${messageOf(error)}); "certify clean" tries again.` });
+  }
+}
+
+async function closeLedger(state: RunState, ledger: RunLedger): Promise<void> {
+  try {
+    await state.writeEnd();
+    await ledger.close();
+  } catch (error) {
+    state.world.logger.error({ error: messageOf(error) }, 'the ledger could not be closed');
+  }
+}
+
+function sayWhatComes(state: RunState): void {
+  const { settings, folder } = state;
+  const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
+  state.print(`Run ${folder.runId}: ${settings.system} on ${settings.cluster}, ${settings.nodeCount} nodes, rf ${settings.replicationFactor}, seed 0x${settings.seed.toString(16)}`);
+  state.print(`Results: ${folder.path}`);
+  const { limits } = state;
+  state.print(
+    `Phases, at most: start ${seconds(limits.start)}, load and faults ${seconds(settings.durationMs)}, heal ${seconds(limits.heal)}, settle ${seconds(limits.settle)}, ` +
+      `read-back ${seconds(limits['read-back'])}, autopsy ${seconds(limits.autopsy)}, verify and report ${seconds(limits.verify + limits.report)}`,
+  );
+}
+
