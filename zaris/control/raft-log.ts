@@ -7,7 +7,7 @@
  */
 import { assert, present } from '../../lib/assert.ts';
 import type { DiskState, RaftConfig, RaftEntry, RaftSnapshot, Voter } from '../model/raft-wire.ts';
-import { emptyConfig } from './raft-config.ts';
+import { emptyConfig, sameVoters } from './raft-config.ts';
 
 interface PlacedConfig {
   readonly index: number;
@@ -68,6 +68,12 @@ export class RaftLog {
   /** The config before the latest one; null when that is below the base. */
   get previousConfig(): RaftConfig | null {
     return this.configs.at(-2)?.config ?? null;
+  }
+
+  /** The latest config entry changed the voters of a cluster that had some. */
+  get votersChanged(): boolean {
+    const before = this.previousConfig?.voters ?? [];
+    return before.length > 0 && !sameVoters(before, this.config.voters);
   }
 
   /** The voter sets of which majorities are needed while `commitIndex` is what is known to be committed. */

@@ -1,6 +1,14 @@
-/** Settings of one voter, with their defaults and the intervals drawn from them. */
+/** What a voter is made with and asked for: settings, their defaults, the intervals drawn from them; roles and proposals. */
 import type { Prng } from '../../lib/prng.ts';
 import type { Voter } from '../model/raft-wire.ts';
+
+export type RaftRole = 'follower' | 'preCandidate' | 'candidate' | 'leader';
+
+/** Where a proposal stands; it is committed when the entry at `index` comes out of `committed` with this raftTerm. */
+export interface Proposed {
+  readonly index: number;
+  readonly raftTerm: number;
+}
 
 export interface RaftOptions {
   /** This node with the disk it has now. */

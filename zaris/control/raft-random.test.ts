@@ -4,7 +4,7 @@ import { present } from '../../lib/assert.ts';
 import { RaftWorld } from './raft-test-world.ts';
 
 const seeds = 400;
-const chaosMs = 6000;
+const chaosMs = 15_000;
 
 /** What a run did, so that the test can tell that it tested something. */
 interface Tally {
@@ -110,8 +110,9 @@ function recover(world: RaftWorld, names: readonly string[]): void {
   };
   expect(world.run(30_000, whole), 'every node is a voter again').toBe(true);
   const before = world.commands();
-  expect(world.run(10_000, () => world.leader() !== null)).toBe(true);
-  expect(world.commit(world.awaitLeader(), 'last', 10_000), 'progress resumes').toBe(true);
+  // A leader that is about to be deposed may lose a first proposal.
+  const resumed = [1, 2, 3].some((attempt) => world.commit(world.awaitLeader(), `last ${attempt}`, 3000));
+  expect(resumed, 'progress resumes').toBe(true);
   const end = world.committedIndex;
   const all = (): boolean => [...world.nodes.values()].every(({ applied }) => applied.index >= end);
   expect(world.run(10_000, all), 'everybody holds everything').toBe(true);

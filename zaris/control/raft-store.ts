@@ -7,7 +7,7 @@
  */
 import { assert } from '../../lib/assert.ts';
 import type { DiskState, RaftAppend, RaftConfig, RaftEntry, RaftSnapshot, Voter } from '../model/raft-wire.ts';
-import { majorityIndex } from './raft-config.ts';
+import { majorityIndex, sameConfig } from './raft-config.ts';
 import { RaftLog } from './raft-log.ts';
 import type { Conflict } from './raft-log.ts';
 import type { RaftOutput, RaftReady } from './raft-output.ts';
@@ -57,6 +57,12 @@ export class RaftStore {
   /** The voter sets of which majorities are needed now. */
   get groups(): readonly (readonly Voter[])[] {
     return this.log.groups(this.committed);
+  }
+
+  /** A change is in the log and not known to be committed; an entry that only settles an earlier one is none. */
+  get isChanging(): boolean {
+    const { configIndex, previousConfig, config } = this.log;
+    return configIndex > this.committed && (previousConfig === null || !sameConfig(previousConfig, config));
   }
 
   /** A leader's own next entry. */

@@ -22,25 +22,18 @@ import type {
   RaftVoteRequest,
   Voter,
 } from '../model/raft-wire.ts';
-import { changedConfig, everyMajority, hasVoter, sameConfig, sameVoter, sameVoters, voterKey } from './raft-config.ts';
+import { Ballot, isAsked } from './raft-ballot.ts';
+import { changedConfig, hasVoter, sameVoter, voterKey } from './raft-config.ts';
 import type { ConfigChange } from './raft-config.ts';
 import { Leadership } from './raft-leadership.ts';
 import { electionWaits, linkDownElectionMs, maxUncommittedEntries, withRaftDefaults } from './raft-options.ts';
-import type { RaftOptions } from './raft-options.ts';
+import type { Proposed, RaftOptions, RaftRole } from './raft-options.ts';
 import { RaftOutput } from './raft-output.ts';
 import type { RaftReady } from './raft-output.ts';
 import { Replicator } from './raft-replicator.ts';
 import type { LeaderMoment, PeerProgress } from './raft-replicator.ts';
 import { RaftStore } from './raft-store.ts';
 import type { NewEntry } from './raft-store.ts';
-
-export type RaftRole = 'follower' | 'preCandidate' | 'candidate' | 'leader';
-
-/** Where a proposal stands; it is committed when the entry at `index` comes out of `committed` with this raftTerm. */
-export interface Proposed {
-  readonly index: number;
-  readonly raftTerm: number;
-}
 
 type Unaddressed<T> = T extends unknown ? Omit<T, 'sender' | 'receiver' | 'raftTerm'> : never;
 
@@ -56,8 +49,7 @@ export class Raft {
   private votedFor: NodeId | null;
   private leaderVoter: Voter | null = null;
   private leadership: Leadership | null = null;
-  /** Who granted its (pre-)vote in the election under way, by voter key. */
-  private grants = new Set<string>();
+  private ballot: Ballot | null = null;
   private lostReads: number[] = [];
   /** {@link appearance} as of the last ready. */
   private shown: string;
@@ -98,6 +90,11 @@ export class Raft {
   get config(): RaftConfig {
     return this.store.log.config;
   }
+  /** No change of voters is under way: none that is not known to be committed, and none that is not settled (see raft-config). */
+  get isConfigSettled(): boolean {
+    const { log } = this.store;
+    return log.configIndex <= this.commitIndex && !log.votersChanged;
+  }
   /** Entries held in memory. */
   get logLength(): number {
     return this.store.log.length;
@@ -121,7 +118,7 @@ export class Raft {
   }
 
   private get mayCampaign(): boolean {
-    return this.lastIndex > 0 && this.store.groups.some((voters) => hasVoter(voters, this.self));
+    return this.lastIndex > 0 && isAsked(this.store.groups, this.self);
   }
   private get moment(): LeaderMoment {
     return { nowMs: this.nowMs, commitIndex: this.commitIndex, snapshot: this.store.snapshot };
@@ -188,7 +185,7 @@ export class Raft {
    */
   proposeConfig(change: ConfigChange, nowMs: number): Proposed | null {
     this.nowMs = nowMs;
-    if (!this.isReadyLeader || this.changePending) return null;
+    if (!this.isReadyLeader || this.store.isChanging) return null;
     const config = changedConfig(this.config, change);
     return config === null ? null : this.append({ kind: 'config', config });
   }
@@ -255,13 +252,6 @@ export class Raft {
     return this.leadership !== null || this.nowMs - this.leaderHeardMs < this.options.electionTimeoutMs;
   }
 
-  private get hasGrants(): boolean {
-    return everyMajority(
-      this.store.groups,
-      (voter) => sameVoter(voter, this.self) || this.grants.has(voterKey(voter)),
-    );
-  }
-
   private postponeElection(wait: keyof typeof electionWaits): void {
     const { low, high } = electionWaits[wait];
     const { electionTimeoutMs, random } = this.options;
@@ -281,6 +271,7 @@ export class Raft {
     if (raftTerm !== this.currentTerm) this.adoptTerm(raftTerm, null);
     if (this.leadership !== null) this.lostReads.push(...this.leadership.reads.takeAll());
     this.leadership = null;
+    this.ballot = null;
     this.currentRole = 'follower';
     this.leaderVoter = leader;
     this.leaderHeardMs = leader === null ? -Infinity : this.nowMs;
@@ -292,24 +283,25 @@ export class Raft {
     this.leaderVoter = null;
     this.postponeElection('preCandidate');
     this.solicit('preVote', this.currentTerm + 1);
-    if (this.hasGrants) this.campaign();
-  }
-
-  private campaign(): void {
-    this.currentRole = 'candidate';
-    this.adoptTerm(this.currentTerm + 1, this.self.nodeId);
-    this.postponeElection('candidate');
-    this.solicit('vote', this.currentTerm);
-    if (this.hasGrants) this.lead({ kind: 'noop' });
   }
 
   private solicit(kind: 'preVote' | 'vote', raftTerm: number): void {
-    this.grants = new Set();
+    this.ballot = new Ballot(kind, raftTerm, this.self);
     const voters = new Map(this.store.groups.flat().map((voter) => [voterKey(voter), voter]));
     const { lastIndex, lastRaftTerm } = this.store.log;
     for (const voter of voters.values()) {
       if (!sameVoter(voter, this.self)) this.send(voter, { kind, lastIndex, lastRaftTerm }, raftTerm);
     }
+    this.goOnIfWon(this.ballot);
+  }
+
+  private goOnIfWon(ballot: Ballot): void {
+    if (!ballot.isWon(this.store.groups)) return;
+    if (ballot.kind === 'vote') return this.lead({ kind: 'noop' });
+    this.currentRole = 'candidate';
+    this.adoptTerm(ballot.raftTerm, this.self.nodeId);
+    this.postponeElection('candidate');
+    this.solicit('vote', this.currentTerm);
   }
 
   private answerPreVote({ sender, raftTerm, lastRaftTerm, lastIndex }: RaftVoteRequest): void {
@@ -331,24 +323,19 @@ export class Raft {
     this.send(sender, { kind: 'voteAnswer', granted });
   }
 
-  private countVote({ kind, sender, raftTerm, granted }: RaftVoteAnswer): void {
-    if (!this.store.groups.some((voters) => hasVoter(voters, sender))) return;
-    if (!granted) {
-      if (raftTerm > this.currentTerm) this.follow(null, raftTerm);
-      return;
+  private countVote(answer: RaftVoteAnswer): void {
+    if (!isAsked(this.store.groups, answer.sender)) return;
+    if (answer.granted) {
+      if (this.ballot?.count(answer)) this.goOnIfWon(this.ballot);
+    } else if (answer.raftTerm > this.currentTerm) {
+      this.follow(null, answer.raftTerm);
     }
-    const asked = kind === 'preVoteAnswer' ? 'preCandidate' : 'candidate';
-    const askedTerm = kind === 'preVoteAnswer' ? this.currentTerm + 1 : this.currentTerm;
-    if (this.currentRole !== asked || raftTerm !== askedTerm) return;
-    this.grants.add(voterKey(sender));
-    if (!this.hasGrants) return;
-    if (asked === 'preCandidate') this.campaign();
-    else this.lead({ kind: 'noop' });
   }
 
   // Leading.
 
   private lead(first: NewEntry): void {
+    this.ballot = null;
     this.currentRole = 'leader';
     this.leaderVoter = this.self;
     const { heartbeatMs, electionTimeoutMs, maxEntriesPerMessage, maxInflight } = this.options;
@@ -371,12 +358,6 @@ export class Raft {
     replicator.setMembers([...this.store.groups.flat(), ...this.config.learners], this.moment);
   }
 
-  /** A change is in the log and not known to be committed; an entry that only settles an earlier one is none. */
-  private get changePending(): boolean {
-    const { configIndex, previousConfig, config } = this.store.log;
-    return configIndex > this.commitIndex && (previousConfig === null || !sameConfig(previousConfig, config));
-  }
-
   private countCopy(message: RaftAccepted | RaftRejected | RaftStale): void {
     const replicator = this.leadership?.replicator;
     if (replicator === undefined || !replicator.knows(message.sender)) return;
@@ -394,13 +375,12 @@ export class Raft {
     const advanced = this.store.commitByCopies(this.currentTerm, (voter) =>
       sameVoter(voter, this.self) ? this.output.durableIndex : replicator.matchIndexOf(voter),
     );
-    const { config, previousConfig, configIndex } = this.store.log;
-    if (!advanced || configIndex > this.commitIndex) return;
+    const { log } = this.store;
+    if (!advanced || log.configIndex > this.commitIndex) return;
     this.followMembers(replicator);
-    const oldVoters = previousConfig?.voters ?? [];
-    if (oldVoters.length > 0 && !sameVoters(oldVoters, config.voters)) {
-      this.append({ kind: 'config', config });
-    } else if (!hasVoter(config.voters, this.self)) {
+    if (log.votersChanged) {
+      this.append({ kind: 'config', config: log.config });
+    } else if (!hasVoter(log.config.voters, this.self)) {
       replicator.pump(this.moment);
       this.follow(null);
     }
