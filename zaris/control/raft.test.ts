@@ -135,6 +135,10 @@ describe('replication', () => {
     const next = world.awaitLeader(5000, 'n1');
     proposeAtOnce(world, next, 500);
     world.run(2000);
+    // The next leader starts looking at the end of its own long log.
+    world.crash(next);
+    world.start(next);
+    world.awaitLeader();
     let rejections = 0;
     let found = false;
     world.filter = (message) => {
