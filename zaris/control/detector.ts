@@ -1,0 +1,97 @@
+/**
+ * The control leader's failure detector: closed connections, missing beacons. It only decides how soon a failover starts;
+ * safety never rests on it. A wrong word from here costs an unneeded failover, never a write.
+ */
+import type { NodeId } from '../model/ids.ts';
+
+export interface DetectorTimings {
+  /** After a closed connection the node is looked at again; no answer within this counts as gone. */
+  readonly lookMs: number;
+  /** A node silent for this long is gone even when its connections stand. */
+  readonly suspectEscalationMs: number;
+}
+
+interface Watched {
+  lastHeardMs: number;
+  linkDownMs: number | null;
+  lookNonce: number;
+}
+
+export class FailureDetector {
+  private readonly timings: DetectorTimings;
+  private readonly watched = new Map<NodeId, Watched>();
+  private nextNonce = 1;
+
+  constructor(timings: DetectorTimings) {
+    this.timings = timings;
+  }
+
+  private watch(nodeId: NodeId, nowMs: number): Watched {
+    let watched = this.watched.get(nodeId);
+    if (watched === undefined) {
+      watched = { lastHeardMs: nowMs, linkDownMs: null, lookNonce: 0 };
+      this.watched.set(nodeId, watched);
+    }
+    return watched;
+  }
+
+  onBeacon(nodeId: NodeId, nowMs: number): void {
+    this.watch(nodeId, nowMs).lastHeardMs = nowMs;
+  }
+
+  /** Returns the nonce of the look to send now, or null when one is under way. */
+  onLinkDown(nodeId: NodeId, nowMs: number): number | null {
+    const watched = this.watch(nodeId, nowMs);
+    if (watched.linkDownMs !== null) return null;
+    watched.linkDownMs = nowMs;
+    watched.lookNonce = this.nextNonce++;
+    return watched.lookNonce;
+  }
+
+  onLinkUp(nodeId: NodeId, nowMs: number): void {
+    this.watch(nodeId, nowMs).linkDownMs = null;
+  }
+
+  onLookAck(nodeId: NodeId, nonce: number, nowMs: number): void {
+    const watched = this.watch(nodeId, nowMs);
+    if (watched.lookNonce !== nonce) return;
+    watched.linkDownMs = null;
+    watched.lastHeardMs = nowMs;
+  }
+
+  /** A new start of the node: what was known of the old one is void. */
+  onRegistered(nodeId: NodeId, nowMs: number): void {
+    this.watched.set(nodeId, { lastHeardMs: nowMs, linkDownMs: null, lookNonce: 0 });
+  }
+
+  /** This node became leader, or stood still: silence before now proves nothing (closed connections still do). */
+  forgiveSilence(nodeIds: readonly NodeId[], nowMs: number): void {
+    for (const nodeId of nodeIds) this.watch(nodeId, nowMs).lastHeardMs = nowMs;
+  }
+
+  /** Open looks start again after this node stood still. */
+  forgiveLooks(nowMs: number): void {
+    for (const watched of this.watched.values()) if (watched.linkDownMs !== null) watched.linkDownMs = nowMs;
+  }
+
+  isGone(nodeId: NodeId, nowMs: number): boolean {
+    const watched = this.watched.get(nodeId);
+    if (watched === undefined) return false;
+    if (watched.linkDownMs !== null && nowMs - watched.linkDownMs >= this.timings.lookMs) return true;
+    return nowMs - watched.lastHeardMs >= this.timings.suspectEscalationMs;
+  }
+
+  silentForMs(nodeId: NodeId, nowMs: number): number {
+    const watched = this.watched.get(nodeId);
+    return watched === undefined ? 0 : nowMs - watched.lastHeardMs;
+  }
+
+  /** When something may turn to gone, if nothing is heard before. */
+  nextDeadlineMs(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { linkDownMs } of this.watched.values()) {
+      if (linkDownMs !== null) next = Math.min(next, linkDownMs + this.timings.lookMs);
+    }
+    return next;
+  }
+}

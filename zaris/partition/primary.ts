@@ -1,0 +1,303 @@
+/**
+ * The primary of a partition in one term: proves possession, replicates, commits, keeps the in-sync set, hands over.
+ *
+ * Invariants: nothing is acknowledged above the commit index; the commit index moves only while serving in the current
+ * term, within the control session, over every required member; whatever is answered from a pending entry waits for
+ * that entry. If one broke, an acknowledgement would promise what a failover does not keep.
+ * Sources: PacificA §2.3, DESIGN §4 (Writes, Logs, Failover).
+ */
+import type { PartitionRuntime } from '../control/state.ts';
+import type { Entry, EntryEffect, OnceRecord } from '../model/entry.ts';
+import { type Member, type Seq, type Term, sameMember, seq as asSeq } from '../model/ids.ts';
+import type {
+  AppendAckMessage,
+  PossessionAnswerMessage,
+  SnapshotAckMessage,
+  TailAnswerMessage,
+} from '../model/peer-wire.ts';
+import { Handoff, handoffTarget } from './handoff.ts';
+import { InSyncKeeper } from './in-sync.ts';
+import { PendingOverlay } from './overlay.ts';
+import { Promotion } from './promotion.ts';
+import type { Replica } from './replica.ts';
+import { Replicator } from './replicator.ts';
+import { RequestDesk } from './request-desk.ts';
+import type { Match } from './rules.ts';
+
+/** Expired keys and idle clients handled in one sweep. */
+const sweepLimit = 64;
+
+export class Primary {
+  readonly replica: Replica;
+  readonly term: Term;
+  readonly overlay = new PendingOverlay();
+  readonly desk: RequestDesk;
+  private readonly promotion: Promotion;
+  private replicator: Replicator | null = null;
+  private keeper: InSyncKeeper | null = null;
+  private handoff: Handoff | null = null;
+  private lastServeProposal = { epoch: 0, atMs: Number.NEGATIVE_INFINITY };
+  private fullSinceMs = Number.POSITIVE_INFINITY;
+  private lastSweepMs = Number.NEGATIVE_INFINITY;
+  private isDeposed = false;
+  private dirty = false;
+
+  constructor(replica: Replica, term: Term, nowMs: number) {
+    this.replica = replica;
+    this.term = term;
+    replica.adoptTerm(term);
+    this.desk = new RequestDesk(this);
+    this.promotion = new Promotion(replica, term, nowMs);
+    this.advancePromotion(nowMs);
+  }
+
+  get runtime(): Readonly<PartitionRuntime> {
+    return this.replica.host.runtime(this.replica.partition);
+  }
+
+  /** Assigned, proved, committed as serving, and in touch with control. */
+  isServing(nowMs: number): boolean {
+    const { runtime } = this;
+    return (
+      !this.isDeposed &&
+      this.replicator !== null &&
+      runtime.serving &&
+      runtime.term === this.term &&
+      this.replica.term === this.term &&
+      this.replica.host.sessionHeld(nowMs)
+    );
+  }
+
+  mayWrite(nowMs: number): boolean {
+    return this.handoff === null && this.isServing(nowMs);
+  }
+
+  mayRead(nowMs: number): boolean {
+    return (this.handoff === null || !this.handoff.readsStopped) && this.isServing(nowMs);
+  }
+
+  leaseHeld(nowMs: number): boolean {
+    const { host } = this.replica;
+    const grants = (this.keeper?.promotable(this.runtime) ?? []).map((member) => ({
+      member,
+      sentAtMs: this.replicator?.get(member)?.leaseSentAtMs ?? Number.NEGATIVE_INFINITY,
+    }));
+    return host.rules.leaseHeld({ nowMs, leaseMs: host.timings.leaseMs, grants });
+  }
+
+  /** Whom to send beats to: everybody that may hold a lease or learns. */
+  beatTargets(): readonly Member[] {
+    if (this.replicator === null) return [];
+    return [...this.replicator.all()].map((progress) => progress.member);
+  }
+
+  /** Progress for reports: who holds what. */
+  progress(): readonly { member: Member; matchSeq: Seq; catchingUp: boolean }[] {
+    if (this.replicator === null) return [];
+    return [...this.replicator.all()].map(({ member, matchSeq, snapshot, probing }) => ({
+      member,
+      matchSeq,
+      catchingUp: snapshot !== null || probing,
+    }));
+  }
+
+  /** When it wants a tick, apart from the regular one with each beat. */
+  get wakeMs(): number {
+    return this.replicator === null ? this.promotion.wakeMs : Number.POSITIVE_INFINITY;
+  }
+
+  get deposed(): boolean {
+    return this.isDeposed;
+  }
+
+  get handoffOpen(): boolean {
+    return this.handoff !== null;
+  }
+
+  private advancePromotion(nowMs: number): void {
+    this.promotion.advance(nowMs);
+    if (!this.promotion.isReady) return;
+    const { host, partition, log, commitSeq } = this.replica;
+    const { runtime } = this;
+    if (this.replicator === null) {
+      for (const entry of log.slice(commitSeq, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)) this.overlay.add(entry, true);
+      this.replicator = new Replicator(this.replica, this.term);
+      this.keeper = new InSyncKeeper(this.replica, this.replicator);
+      this.replicator.setFollowers(this.keeper.followers(runtime), nowMs);
+      this.append({ kind: 'term-start' });
+    }
+    if (runtime.serving || runtime.term !== this.term) return;
+    const last = this.lastServeProposal;
+    if (last.epoch === runtime.epoch && nowMs - last.atMs < host.timings.reproposeMs) return;
+    this.lastServeProposal = { epoch: runtime.epoch, atMs: nowMs };
+    host.propose({ kind: 'serve', partition, expectEpoch: runtime.epoch, member: host.self });
+  }
+
+  /** Logs an effect at the end; it is sent and committed by {@link flush}. */
+  append(effect: EntryEffect, once?: OnceRecord): Entry {
+    const entry: Entry = {
+      seq: asSeq(this.replica.log.last.seq + 1),
+      term: this.term,
+      effect,
+      ...(once === undefined ? {} : { once }),
+    };
+    this.replica.log.append(entry);
+    this.overlay.add(entry, false);
+    this.dirty = true;
+    return entry;
+  }
+
+  get pendingCount(): number {
+    return this.replica.log.last.seq - this.replica.commitSeq;
+  }
+
+  /** The committed runtime moved and still names this member in this term. */
+  onRuntime(nowMs: number): void {
+    const { runtime, replicator, keeper } = this;
+    if (replicator === null || keeper === null) {
+      this.advancePromotion(nowMs);
+      return;
+    }
+    keeper.onRuntime(runtime);
+    replicator.setFollowers(keeper.followers(runtime), nowMs);
+    const isFull = runtime.inSync.length >= this.replica.host.placement(this.replica.partition).replicas.length;
+    if (!isFull) this.fullSinceMs = Number.POSITIVE_INFINITY;
+    else if (this.fullSinceMs === Number.POSITIVE_INFINITY) this.fullSinceMs = nowMs;
+    this.advanceHandoff(nowMs);
+    this.dirty = true;
+    this.desk.reconsider(nowMs);
+    this.flush(nowMs);
+  }
+
+  onAppendAck(from: Member, message: AppendAckMessage, nowMs: number): void {
+    if (message.term > this.term) this.depose('a member follows a later term');
+    else if (this.replicator?.onAppendAck(from, message, nowMs) === true) this.dirty = true;
+  }
+
+  onSnapshotAck(from: Member, message: SnapshotAckMessage, nowMs: number): void {
+    this.replicator?.onSnapshotAck(from, message, nowMs);
+  }
+
+  onBeatAck(from: Member, sentAtMs: number, matchSeq: Seq, nowMs: number): void {
+    if (this.replicator?.onBeatAck(from, sentAtMs, matchSeq, nowMs) === true) this.dirty = true;
+    if (this.desk.gate.size > 0 && this.mayRead(nowMs) && this.leaseHeld(nowMs)) this.desk.gate.open();
+  }
+
+  onPossessionAnswer(from: Member, message: PossessionAnswerMessage, nowMs: number): void {
+    this.promotion.onPossessionAnswer(from, message, nowMs);
+    this.advancePromotion(nowMs);
+  }
+
+  onTailAnswer(from: Member, message: TailAnswerMessage, nowMs: number): void {
+    this.promotion.onTailAnswer(from, message, nowMs);
+    this.advancePromotion(nowMs);
+  }
+
+  /** Sends what was logged and commits what is held; called once at the end of a turn. */
+  flush(nowMs: number): void {
+    if (!this.dirty || this.isDeposed) return;
+    this.dirty = false;
+    this.replicator?.push(nowMs);
+    this.tryCommit(nowMs);
+  }
+
+  private tryCommit(nowMs: number): void {
+    const { replica, runtime, replicator } = this;
+    if (replicator === null || !this.isServing(nowMs)) return;
+    const { host } = replica;
+    const match = (member: Member): Match => {
+      if (sameMember(member, host.self)) return { member, seq: replica.log.last.seq, silentMs: 0 };
+      const progress = replicator.get(member);
+      return {
+        member,
+        seq: progress?.matchSeq ?? asSeq(0),
+        silentMs: progress === undefined ? Number.POSITIVE_INFINITY : nowMs - progress.lastAckMs,
+      };
+    };
+    const joiner = this.keeper?.joiner ?? null;
+    const upTo = host.rules.commitIndex({
+      commitSeq: replica.commitSeq,
+      lastSeq: replica.log.last.seq,
+      self: host.self,
+      inSync: runtime.inSync.map(match),
+      joiners: joiner === null ? [] : [match(joiner)],
+      minInSync: host.minInSync,
+    });
+    if (upTo <= replica.commitSeq) return;
+    for (const entry of replica.commitTo(upTo, nowMs)) {
+      this.overlay.settle(entry);
+      this.desk.onCommitted(entry);
+    }
+    this.desk.afterCommit(nowMs);
+    this.advanceHandoff(nowMs);
+    replica.trim(replicator.heldFrom());
+  }
+
+  tick(nowMs: number): void {
+    if (this.isDeposed) return;
+    this.advancePromotion(nowMs);
+    const { replicator, keeper } = this;
+    if (replicator === null || keeper === null) {
+      this.desk.tick(nowMs);
+      return;
+    }
+    replicator.resend(nowMs);
+    if (this.isServing(nowMs)) {
+      keeper.tick(this.runtime, nowMs);
+      this.sweep(nowMs);
+      this.considerHandoff(nowMs);
+      this.dirty = true;
+    }
+    this.advanceHandoff(nowMs);
+    this.desk.tick(nowMs);
+    this.flush(nowMs);
+  }
+
+  forgiveSilence(nowMs: number): void {
+    this.replicator?.forgiveSilence(nowMs);
+  }
+
+  /** Time to live and idle clients: both leave by logged entries, so every copy agrees. */
+  private sweep(nowMs: number): void {
+    const { store, host } = this.replica;
+    if (nowMs - this.lastSweepMs < host.timings.sweepMs || !this.mayWrite(nowMs)) return;
+    this.lastSweepMs = nowMs;
+    if (this.runtime.inSync.length < host.minInSync) return;
+    for (const key of store.expired(nowMs, sweepLimit)) {
+      if (this.overlay.key(key) === undefined) this.append({ kind: 'delete', key });
+    }
+    const clientIds = store.idleClients(nowMs, host.timings.clientIdleMs, sweepLimit);
+    if (clientIds.length > 0 && this.pendingCount === 0) this.append({ kind: 'expire-clients', clientIds });
+  }
+
+  private considerHandoff(nowMs: number): void {
+    const { host } = this.replica;
+    if (this.handoff !== null || this.keeper?.joiner !== null) return;
+    const to = handoffTarget(this.replica, this.runtime, this.fullSinceMs, nowMs);
+    if (to === null || !host.handoffSlot()) return;
+    this.handoff = new Handoff(this.replica, to, host.draining ? 'drain' : 'preferred primary', nowMs);
+    this.advanceHandoff(nowMs);
+  }
+
+  private advanceHandoff(nowMs: number): void {
+    const { handoff, replica } = this;
+    if (handoff === null || this.isDeposed) return;
+    const drained =
+      replica.log.last.seq === replica.commitSeq && this.replicator?.get(handoff.to)?.matchSeq === replica.log.last.seq;
+    const step = handoff.advance(this.runtime, drained, nowMs);
+    if (step.kind === 'resumed') {
+      this.handoff = null;
+      // A hold-down before the next try, so that a target that cannot follow does not stall writes again and again.
+      this.fullSinceMs = nowMs;
+      this.desk.reconsider(nowMs);
+    }
+  }
+
+  /** No longer the primary (a committed entry says so, or a later term was seen): everything open gets an honest answer. */
+  depose(why: string): void {
+    if (this.isDeposed) return;
+    this.isDeposed = true;
+    this.handoff = null;
+    this.desk.refuseAll(why);
+  }
+}

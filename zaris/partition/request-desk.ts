@@ -1,0 +1,260 @@
+/**
+ * Requests at a primary: parks them while it may not serve, judges mutations, answers when, and only when, it may.
+ *
+ * Invariant: every Ok of a mutation, and every answer derived from a pending entry, waits for that entry's commit; when the
+ * primary is deposed, what was logged is answered `Unknown`, what was not `NotExecuted`. A `NotExecuted` for a
+ * logged entry would make a client write twice or a verifier call a kept write a phantom.
+ */
+import { unreachable } from '../../lib/assert.ts';
+import type { Answer, ClientRequest, ScanItem } from '../model/client-wire.ts';
+import type { Entry, OnceRecord, StoredResult } from '../model/entry.ts';
+import type { Seq, Version } from '../model/ids.ts';
+import type { TransientStatus } from '../model/status.ts';
+import { type CurrentValue, judgeMutation } from './judge.ts';
+import type { Primary } from './primary.ts';
+import { ReadGate } from './read-gate.ts';
+
+export type DataRequest = ClientRequest & { readonly op: 'get' | 'mutate' | 'scan' };
+type Mutate = DataRequest & { readonly op: 'mutate' };
+type Read = DataRequest & { readonly op: 'get' | 'scan' };
+
+/** Items of one scan answer at most. */
+const scanLimit = 1_000;
+
+interface Parked {
+  readonly connection: number;
+  readonly request: DataRequest;
+  readonly sinceMs: number;
+}
+
+interface Waiter {
+  readonly connection: number;
+  readonly id: number;
+  readonly result: StoredResult;
+}
+
+export class RequestDesk {
+  readonly gate = new ReadGate();
+  private readonly primary: Primary;
+  private parked: Parked[] = [];
+  private readonly waiters = new Map<Seq, Waiter[]>();
+  /** Reads that wait for an inherited entry's commit. */
+  private behindInherited: { readonly upTo: number; readonly connection: number; readonly request: Read; readonly sinceMs: number }[] = [];
+
+  constructor(primary: Primary) {
+    this.primary = primary;
+  }
+
+  submit(connection: number, request: DataRequest, nowMs: number): void {
+    const isRead = request.op !== 'mutate';
+    const may = isRead ? this.primary.mayRead(nowMs) : this.primary.mayWrite(nowMs);
+    if (!may) this.park(connection, request, nowMs);
+    else if (isRead) this.read(connection, request as Read, nowMs, nowMs);
+    else this.mutate(connection, request, nowMs);
+  }
+
+  private park(connection: number, request: DataRequest, sinceMs: number): void {
+    if (this.parked.length >= this.primary.replica.host.timings.parkedRequests) {
+      this.refuse(connection, request.id, 'Unavailable', 'NotExecuted', 'too many requests wait for this partition');
+      return;
+    }
+    this.parked.push({ connection, request, sinceMs });
+  }
+
+  /** Something changed: whoever was parked tries again. */
+  reconsider(nowMs: number): void {
+    if (this.parked.length === 0 && this.behindInherited.length === 0) return;
+    const { parked } = this;
+    this.parked = [];
+    for (const { connection, request, sinceMs } of parked) {
+      const may = request.op === 'mutate' ? this.primary.mayWrite(nowMs) : this.primary.mayRead(nowMs);
+      if (!may) this.park(connection, request, sinceMs);
+      else if (request.op === 'mutate') this.mutate(connection, request, nowMs);
+      else this.read(connection, request, sinceMs, nowMs);
+    }
+  }
+
+  private read(connection: number, request: Read, sinceMs: number, nowMs: number): void {
+    const { overlay, replica } = this.primary;
+    const inherited = request.op === 'get' ? overlay.inheritedSeq(request.key) : overlay.inheritedUpTo;
+    if (inherited > replica.commitSeq) {
+      this.behindInherited.push({ upTo: inherited, connection, request, sinceMs });
+      return;
+    }
+    const evaluate = (): (() => void) => {
+      const answer = this.evaluateRead(request);
+      return () => replica.host.reply(connection, answer);
+    };
+    const send = evaluate();
+    if (this.primary.leaseHeld(nowMs)) {
+      send();
+      return;
+    }
+    this.gate.add({
+      sinceMs,
+      evaluate,
+      refuse: (why) => this.refuse(connection, request.id, 'Unavailable', 'NotExecuted', why),
+    });
+  }
+
+  private evaluateRead(request: Read): Answer {
+    const { store } = this.primary.replica;
+    if (request.op === 'get') {
+      const item = store.get(request.key);
+      if (item === undefined) return { ...this.base(request.id), status: 'NotFound', version: store.applied };
+      return { ...this.base(request.id), status: 'Ok', value: item.value, version: item.version };
+    }
+    const limit = Math.min(request.limit, scanLimit);
+    const items: ScanItem[] = [];
+    let more = false;
+    for (const key of store.keys(request.prefix)) {
+      if (request.after !== undefined && key <= request.after) continue;
+      if (items.length >= limit) {
+        more = true;
+        break;
+      }
+      const item = store.get(key);
+      if (item !== undefined) items.push({ key, value: item.value, version: item.version });
+    }
+    return { ...this.base(request.id), status: 'Ok', version: store.applied, items, more };
+  }
+
+  private mutate(connection: number, request: Mutate, nowMs: number): void {
+    const { replica, overlay, runtime } = this.primary;
+    const { host } = replica;
+    const { once, mutation, id } = request;
+    const pending = overlay.sequence(once.clientId, once.sequence);
+    if (pending !== undefined) {
+      this.wait(pending.seq, { connection, id, result: pending.once.result });
+      return;
+    }
+    const remembered = host.rules.remembered(replica.store, once.clientId, once.sequence);
+    if (remembered.kind === 'done') {
+      host.reply(connection, this.resultAnswer(id, remembered.result));
+      return;
+    }
+    if (remembered.kind === 'settled' || once.sequence < overlay.lowWatermark(once.clientId)) {
+      host.reply(connection, { ...this.base(id), status: 'InvalidInput', reason: 'this sequence was settled before' });
+      return;
+    }
+    if (runtime.inSync.length < host.minInSync) {
+      this.refuse(connection, id, 'Unavailable', 'NotExecuted', 'too few in-sync copies');
+      return;
+    }
+    if (this.primary.pendingCount >= host.timings.pendingEntries) {
+      this.refuse(connection, id, 'Unavailable', 'NotExecuted', 'too many uncommitted entries');
+      return;
+    }
+    const overlaid = overlay.key(mutation.key);
+    const judgement = judgeMutation(mutation, this.current(mutation.key), replica.log.last);
+    switch (judgement.kind) {
+      case 'effect': {
+        const version: Version = { term: this.primary.term, seq: (replica.log.last.seq + 1) as Seq };
+        const value = judgement.value === undefined ? {} : { value: judgement.value };
+        const result: StoredResult = { status: 'Ok', version, ...value };
+        const entry = this.primary.append(judgement.effect, this.record(request, result));
+        if (request.mode === 'async') host.reply(connection, this.resultAnswer(id, result));
+        else this.wait(entry.seq, { connection, id, result });
+        return;
+      }
+      case 'refusal': {
+        // A refusal is an observation. From committed state, under the lease, on a first attempt it may go out at once; else it is
+        // logged, so that it is true when given and an earlier attempt still in flight can no longer run.
+        const { result } = judgement;
+        const plain = overlaid === undefined && request.attempt === 1 && this.primary.leaseHeld(nowMs);
+        if (plain) {
+          host.reply(connection, this.resultAnswer(id, result));
+          return;
+        }
+        const entry = this.primary.append({ kind: 'completion' }, this.record(request, result));
+        this.wait(entry.seq, { connection, id, result });
+        return;
+      }
+      default:
+        unreachable(judgement);
+    }
+  }
+
+  private record(request: Mutate, result: StoredResult): OnceRecord {
+    const { clientId, sequence, lowWatermark } = request.once;
+    return { clientId, sequence, lowWatermark, result };
+  }
+
+  /** Committed plus pending. */
+  private current(key: string): CurrentValue | null {
+    const pending = this.primary.overlay.key(key);
+    if (pending !== undefined) {
+      return pending.value === null ? null : { value: pending.value, version: pending.version };
+    }
+    return this.primary.replica.store.get(key) ?? null;
+  }
+
+  private wait(at: Seq, waiter: Waiter): void {
+    const list = this.waiters.get(at);
+    if (list === undefined) this.waiters.set(at, [waiter]);
+    else list.push(waiter);
+  }
+
+  onCommitted(entry: Entry): void {
+    const list = this.waiters.get(entry.seq);
+    if (list === undefined) return;
+    this.waiters.delete(entry.seq);
+    const { host, commitSeq } = this.primary.replica;
+    host.invariant(entry.seq <= commitSeq, 'an answer above the commit index');
+    for (const { connection, id, result } of list) host.reply(connection, this.resultAnswer(id, result));
+  }
+
+  /** Reads behind inherited entries go on once these are committed. */
+  afterCommit(nowMs: number): void {
+    if (this.behindInherited.length === 0) return;
+    const held = this.behindInherited;
+    this.behindInherited = [];
+    for (const read of held) {
+      if (this.primary.mayRead(nowMs)) this.read(read.connection, read.request, read.sinceMs, nowMs);
+      else this.park(read.connection, read.request, read.sinceMs);
+    }
+  }
+
+  tick(nowMs: number): void {
+    this.reconsider(nowMs);
+    if (this.gate.size > 0 && this.primary.mayRead(nowMs) && this.primary.leaseHeld(nowMs)) this.gate.open();
+    const before = nowMs - this.primary.replica.host.timings.parkMs;
+    this.gate.refuseOlderThan(before, 'no lease and no confirmation in time');
+    const waited = (since: number): boolean => since <= before;
+    for (const { connection, request } of this.parked.filter(({ sinceMs }) => waited(sinceMs))) {
+      this.refuse(connection, request.id, 'Unavailable', 'NotExecuted', 'not serving in time');
+    }
+    this.parked = this.parked.filter(({ sinceMs }) => !waited(sinceMs));
+    for (const { connection, request } of this.behindInherited.filter(({ sinceMs }) => waited(sinceMs))) {
+      this.refuse(connection, request.id, 'Unavailable', 'NotExecuted', 'an inherited entry is not committed yet');
+    }
+    this.behindInherited = this.behindInherited.filter(({ sinceMs }) => !waited(sinceMs));
+  }
+
+  refuseAll(why: string): void {
+    for (const { connection, request } of [...this.parked, ...this.behindInherited]) {
+      this.refuse(connection, request.id, 'OwnershipChanging', 'NotExecuted', why);
+    }
+    this.parked = [];
+    this.behindInherited = [];
+    this.gate.refuseAll(why);
+    for (const list of this.waiters.values()) {
+      for (const { connection, id } of list) this.refuse(connection, id, 'OwnershipChanging', 'Unknown', why);
+    }
+    this.waiters.clear();
+  }
+
+  private refuse(connection: number, id: number, status: TransientStatus, outcome: 'NotExecuted' | 'Unknown', reason: string): void {
+    this.primary.replica.host.reply(connection, { ...this.base(id), status, outcome, reason });
+  }
+
+  private resultAnswer(id: number, result: StoredResult): Answer {
+    return { ...this.base(id), ...result };
+  }
+
+  private base(id: number): Pick<Answer, 'id' | 'partition' | 'epoch' | 'owner' | 'member'> {
+    const { replica, runtime } = this.primary;
+    const owner = runtime.primary === null ? {} : { owner: runtime.primary.nodeId };
+    return { id, partition: replica.partition, epoch: runtime.epoch, member: replica.host.self, ...owner };
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * The applied state of a partition: keys, values, versions, and the exactly-once records that go with them.
+ *
+ * A pure fold of committed entries, the same on every copy; the digest, kept as entries are applied, is equal at equal
+ * seq on all of them. If applying depended on anything but the entry, replicas would drift apart unseen.
+ */
+import crc32 from 'crc-32';
+import { assert } from '../../lib/assert.ts';
+import type { Entry, OnceRecord, SnapshotClient, SnapshotItem, StoredResult } from '../model/entry.ts';
+import { type Version, compareVersions, seq as asSeq, term as asTerm } from '../model/ids.ts';
+
+export interface Item {
+  readonly value: string;
+  readonly version: Version;
+  /** On this node's monotonic clock; applying later only lengthens it. */
+  readonly expiresAtMs?: number;
+}
+
+interface ClientRecord {
+  lowWatermark: number;
+  readonly results: Map<number, StoredResult>;
+  /** Local, volatile: when this node last applied something of the client. */
+  lastActiveMs: number;
+}
+
+/** What is known of a sequence: never seen, settled below the watermark, or done with this result. */
+export type Remembered =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'settled' }
+  | { readonly kind: 'done'; readonly result: StoredResult };
+
+export class PartitionStore {
+  private readonly items = new Map<string, Item>();
+  private readonly clients = new Map<string, ClientRecord>();
+  private readonly expiring = new Map<string, number>();
+  private appliedVersion: Version = { term: asTerm(0), seq: asSeq(0) };
+  private digestLow = 0;
+  private digestHigh = 0;
+  private recordCount = 0;
+
+  get applied(): Version {
+    return this.appliedVersion;
+  }
+  get keyCount(): number {
+    return this.items.size;
+  }
+  get clientCount(): number {
+    return this.clients.size;
+  }
+  get onceRecordCount(): number {
+    return this.recordCount;
+  }
+
+  /** Two lanes of 32 bits as one number below 2^53. */
+  get digest(): number {
+    return (this.digestHigh & 0x1fffff) * 4294967296 + this.digestLow;
+  }
+
+  get(key: string): Item | undefined {
+    return this.items.get(key);
+  }
+
+  /** All keys with a prefix, in order. */
+  keys(prefix: string): string[] {
+    const result: string[] = [];
+    for (const key of this.items.keys()) if (key.startsWith(prefix)) result.push(key);
+    return result.sort();
+  }
+
+  /** Keys whose time to live has run out. */
+  expired(nowMs: number, limit: number): string[] {
+    const result: string[] = [];
+    for (const [key, atMs] of this.expiring) {
+      if (atMs <= nowMs) result.push(key);
+      if (result.length >= limit) break;
+    }
+    return result;
+  }
+
+  /** Clients silent for longer than `idleMs`. */
+  idleClients(nowMs: number, idleMs: number, limit: number): string[] {
+    const result: string[] = [];
+    for (const [clientId, record] of this.clients) {
+      if (nowMs - record.lastActiveMs > idleMs) result.push(clientId);
+      if (result.length >= limit) break;
+    }
+    return result;
+  }
+
+  remembered(clientId: string, sequence: number): Remembered {
+    const record = this.clients.get(clientId);
+    if (record === undefined) return { kind: 'unknown' };
+    const result = record.results.get(sequence);
+    if (result !== undefined) return { kind: 'done', result };
+    return sequence < record.lowWatermark ? { kind: 'settled' } : { kind: 'unknown' };
+  }
+
+  /** Applies the next committed entry. Returns false when its sequence took effect before: a broken promise for the caller to report. */
+  apply(entry: Entry, nowMs: number): boolean {
+    assert(entry.seq === this.appliedVersion.seq + 1, `applied out of order: ${entry.seq} after ${this.appliedVersion.seq}`);
+    const version: Version = { term: entry.term, seq: entry.seq };
+    this.appliedVersion = version;
+    const fresh = entry.once === undefined || this.remember(entry.once, nowMs);
+    const { effect } = entry;
+    switch (effect.kind) {
+      case 'put':
+        this.set(effect.key, {
+          value: effect.value,
+          version,
+          ...(effect.ttlMs === undefined ? {} : { expiresAtMs: nowMs + effect.ttlMs }),
+        });
+        break;
+      case 'delete':
+        this.drop(effect.key);
+        break;
+      case 'expire-clients':
+        for (const clientId of effect.clientIds) this.forget(clientId);
+        break;
+      case 'term-start':
+      case 'completion':
+        break;
+    }
+    return fresh;
+  }
+
+  private forget(clientId: string): void {
+    const record = this.clients.get(clientId);
+    if (record === undefined) return;
+    this.recordCount -= record.results.size;
+    this.clients.delete(clientId);
+  }
+
+  private remember(once: OnceRecord, nowMs: number): boolean {
+    let record = this.clients.get(once.clientId);
+    if (record === undefined) {
+      record = { lowWatermark: 1, results: new Map(), lastActiveMs: nowMs };
+      this.clients.set(once.clientId, record);
+    }
+    record.lastActiveMs = nowMs;
+    const fresh = !record.results.has(once.sequence) && once.sequence >= record.lowWatermark;
+    if (once.lowWatermark > record.lowWatermark) {
+      record.lowWatermark = once.lowWatermark;
+      for (const sequence of record.results.keys()) {
+        if (sequence < once.lowWatermark) {
+          record.results.delete(sequence);
+          this.recordCount -= 1;
+        }
+      }
+    }
+    if (once.sequence >= record.lowWatermark && !record.results.has(once.sequence)) this.recordCount += 1;
+    if (once.sequence >= record.lowWatermark) record.results.set(once.sequence, once.result);
+    return fresh;
+  }
+
+  private set(key: string, item: Item): void {
+    const old = this.items.get(key);
+    if (old !== undefined) {
+      assert(compareVersions(item.version, old.version) > 0, `version of a key goes back`);
+      this.mix(key, old, -1);
+    }
+    this.items.set(key, item);
+    this.mix(key, item, 1);
+    if (item.expiresAtMs === undefined) this.expiring.delete(key);
+    else this.expiring.set(key, item.expiresAtMs);
+  }
+
+  private drop(key: string): void {
+    const old = this.items.get(key);
+    if (old === undefined) return;
+    this.mix(key, old, -1);
+    this.items.delete(key);
+    this.expiring.delete(key);
+  }
+
+  /** Adds or takes away one item's hash; order does not matter, so every copy arrives at the same sum. */
+  private mix(key: string, item: Item, sign: 1 | -1): void {
+    const seed = Math.imul(item.version.term, 0x9e3779b1) ^ Math.imul(item.version.seq, 0x85ebca6b);
+    const low = crc32.str(item.value, crc32.str(key, seed));
+    const high = Math.imul(low ^ seed, 0xc2b2ae35) ^ (low >>> 13);
+    this.digestLow = (this.digestLow + sign * (low >>> 0)) >>> 0;
+    this.digestHigh = (this.digestHigh + sign * (high >>> 0)) >>> 0;
+  }
+
+  /** A consistent copy of everything, as of `applied`; items are shared, they never change. */
+  snapshot(nowMs: number): { items: SnapshotItem[]; clients: SnapshotClient[] } {
+    const items: SnapshotItem[] = [];
+    for (const [key, item] of this.items) {
+      const ttl = item.expiresAtMs === undefined ? {} : { ttlMs: Math.max(0, item.expiresAtMs - nowMs) };
+      items.push({ key, value: item.value, version: item.version, ...ttl });
+    }
+    const clients: SnapshotClient[] = [];
+    for (const [clientId, record] of this.clients) {
+      clients.push({ clientId, lowWatermark: record.lowWatermark, results: [...record.results] });
+    }
+    return { items, clients };
+  }
+
+  /** An empty store that starts at `applied`, to be filled by {@link restoreItems}; for a learner's staging area. */
+  static startingAt(applied: Version): PartitionStore {
+    const store = new PartitionStore();
+    store.appliedVersion = applied;
+    return store;
+  }
+
+  restoreItems(items: readonly SnapshotItem[], clients: readonly SnapshotClient[], nowMs: number): void {
+    for (const item of items) {
+      const old = this.items.get(item.key);
+      if (old !== undefined && compareVersions(old.version, item.version) >= 0) continue;
+      const expiry = item.ttlMs === undefined ? {} : { expiresAtMs: nowMs + item.ttlMs };
+      this.set(item.key, { value: item.value, version: item.version, ...expiry });
+    }
+    for (const client of clients) {
+      this.forget(client.clientId);
+      this.clients.set(client.clientId, {
+        lowWatermark: client.lowWatermark,
+        results: new Map(client.results),
+        lastActiveMs: nowMs,
+      });
+      this.recordCount += client.results.length;
+    }
+  }
+}
