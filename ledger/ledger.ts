@@ -1,0 +1,419 @@
+/**
+ * The front of a ledger: takes rows, groups what arrives together into one transaction, tells when it is committed.
+ *
+ * Duties of the caller: await `intent` before sending the operation; call `outcome` before the session's next `intent`
+ * (no need to await it: they travel in order, so the next intent's promise covers it). If an operation were sent before its
+ * intent is on disk, a crash of the harness would hide what the store acknowledged. Source: DESIGN §8.
+ *
+ * Group commit needs no timer: while one batch is being committed the next fills, so a batch is as large as the load asks.
+ */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { assert, present } from '../lib/assert.ts';
+import type { Completion, Operation, Version } from '../workloads/port.ts';
+import { type FromWriter, RecordBuffer, recordKinds, type ResumedState, type SideRow, type SideValue, type ToWriter, type WriterOptions } from './batch.ts';
+import { type ClockOrigin, newOrigin, resumedOrigin } from './clock-origin.ts';
+import { Interner } from './interner.ts';
+import * as rows from './rows.ts';
+import { LedgerFileError, sideTables, type SideTable } from './schema.ts';
+import { type DecodedValue, decodeValue } from './values.ts';
+
+/** Rows waiting for the writer above which new ones are refused: a caller does not await its intents. */
+export const maxQueuedRows = 200_000;
+/** Free bytes below which new operations are refused unless told otherwise. */
+export const defaultMinFreeBytes = 512 * 1024 * 1024;
+/** Bytes that one operation takes in the file, for estimates before a run (measured 50 to 62; see ledger/README). */
+export const estimatedBytesPerOperation = 64;
+/** Distinct error texts kept; later ones are stored as "other". */
+const maxErrorTexts = 2_000;
+const maxErrorChars = 400;
+/** Stored length of a value that is not ours. */
+const maxOddChars = 1_000;
+const clockSampleEveryNs = 10e9;
+
+/** No room on the disk: new operations are refused, everything else is still recorded. The verdict is `inconclusive`. */
+export class DiskGuardError extends Error {
+  override readonly name = 'DiskGuardError';
+}
+
+/** The writer failed; nothing that was not acknowledged before is on disk. The run cannot go on. */
+export class LedgerWriteError extends Error {
+  override readonly name = 'LedgerWriteError';
+}
+
+export interface LedgerOptions {
+  /** The file; its folder exists. */
+  readonly path: string;
+  /** `full` survives power loss too; `normal` survives the death of any process. */
+  readonly sync?: 'normal' | 'full';
+  /** Go on with an existing file instead of making a new one. */
+  readonly resume?: boolean;
+  readonly minFreeBytes?: number;
+  /** Named in every value of the run; letters, digits, _ and -. Kept from the file on resume. */
+  readonly runTag: string;
+}
+
+interface OpenOperation {
+  readonly operationId: number;
+  readonly operation: Operation;
+  readonly keyId: number;
+  readonly digest: number;
+}
+
+interface Pending {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+function newPending(): Pending {
+  const { promise, resolve: settle, reject } = Promise.withResolvers<void>();
+  // A caller may ignore the promise of a row; the next intent then reports the failure.
+  promise.catch(() => {});
+  return { promise, resolve: settle, reject };
+}
+
+/** Opens a ledger for writing. Rejects with {@link LedgerFileError} (one sentence) when the file is not as wanted. */
+export async function openLedger(options: LedgerOptions): Promise<Ledger> {
+  const path = resolve(options.path);
+  const resume = options.resume ?? false;
+  if (resume && !existsSync(path)) throw new LedgerFileError('missing', `${path} does not exist; there is no run to resume.`);
+  if (!resume && existsSync(path)) throw new LedgerFileError('exists', `${path} exists already; name a new results folder or resume that run.`);
+  const data: WriterOptions = { path, sync: options.sync ?? 'normal', resume };
+  const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: data });
+  const first = await new Promise<FromWriter>((settle, reject) => {
+    worker.once('message', settle);
+    worker.once('error', reject);
+  });
+  if (first.kind !== 'open') {
+    await worker.terminate();
+    const reason = first.kind === 'failed' ? first.reason : first.kind;
+    throw new LedgerFileError('unwritable', `${path} cannot be opened for writing (${reason}).`);
+  }
+  return new Ledger(worker, options, first.resumed, first.freeBytes);
+}
+
+/** An open ledger; see the file's header for the caller's duties. */
+export class Ledger {
+  /** What the file held when it was opened; of use after a resume. */
+  readonly resumed: ResumedState;
+  readonly runTag: string;
+  private readonly worker: Worker;
+  private readonly minFreeBytes: number;
+  private readonly originNs: bigint;
+  private readonly keys: Interner;
+  private readonly nodes: Interner;
+  private readonly errors: Interner;
+  private readonly open = new Map<number, OpenOperation>();
+  private records = new RecordBuffer();
+  private sideRows: SideRow[] = [];
+  private filling: Pending = newPending();
+  private committing: Pending | null = null;
+  private committingRows = 0;
+  private flushScheduled = false;
+  private failure: Error | null = null;
+  private closing: Pending | null = null;
+  private space: { freeBytes: number; fileBytes: number };
+  private nextId: number;
+  private lastClockSampleNs = -Infinity;
+  private origin: ClockOrigin;
+
+  /** @internal Use {@link openLedger}. */
+  constructor(worker: Worker, options: LedgerOptions, resumed: ResumedState, freeBytes: number) {
+    this.worker = worker;
+    this.resumed = resumed;
+    this.minFreeBytes = options.minFreeBytes ?? defaultMinFreeBytes;
+    this.runTag = resumed.runTag === null ? options.runTag : (JSON.parse(resumed.runTag) as string);
+    this.keys = new Interner(resumed.keys, resumed.nextKeyId);
+    this.nodes = new Interner(resumed.nodes);
+    this.errors = new Interner(resumed.errors);
+    this.nextId = resumed.nextOperationId;
+    this.space = { freeBytes, fileBytes: 0 };
+    const saved = resumed.origin === null ? null : (JSON.parse(resumed.origin) as ClockOrigin);
+    this.origin = saved === null ? newOrigin() : resumedOrigin(saved, resumed.lastNs);
+    this.originNs = BigInt(this.origin.monotonicNs);
+    worker.on('message', (message: FromWriter) => this.received(message));
+    worker.on('error', (error) => this.failed(new LedgerWriteError(`the ledger's writer thread died: ${error.message}`)));
+    void this.meta('origin', this.origin);
+    void this.meta('runTag', this.runTag);
+    if (saved !== null) void this.gap({ fromNs: resumed.lastNs, toNs: this.nowNs(), reason: 'the harness was not running' });
+  }
+
+  /** Nanoseconds since the start of the run. */
+  nowNs(): number {
+    return Number(process.hrtime.bigint() - this.originNs);
+  }
+
+  /** An operation id that no earlier operation of this run has, also across a resume. */
+  nextOperationId(): number {
+    return this.nextId++;
+  }
+
+  /** Size of the file and room beside it, as of the last look (twice a second under load). */
+  usage(): { readonly fileBytes: number; readonly freeBytes: number; readonly queuedRows: number } {
+    return { ...this.space, queuedRows: this.records.count + this.sideRows.length + this.committingRows };
+  }
+
+  /** Resolves once the intent is committed; only then may the operation be sent. Rejects with {@link DiskGuardError} or {@link LedgerWriteError}. */
+  intent(row: rows.IntentRow): Promise<void> {
+    if (this.space.freeBytes < this.minFreeBytes) {
+      return Promise.reject(new DiskGuardError(`only ${this.space.freeBytes} bytes are free for the ledger, below the bound of ${this.minFreeBytes}; no new operation is started.`));
+    }
+    const refused = this.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    const { operation } = row;
+    assert(!this.open.has(row.session), 'a session has one open operation at a time');
+    const keyId = this.keyId(operation.key, row.canary ?? false);
+    const digest = 'value' in operation ? digestOf(decodeValue(this.runTag, operation.value)) : NaN;
+    this.open.set(row.session, { operationId: row.operationId, operation, keyId, digest });
+    const at = this.records.append(recordKinds.intent);
+    this.records.set(at, 0, row.session);
+    this.records.set(at, 1, row.operationId);
+    this.records.set(at, 2, rows.operationCodes.indexOf(operation.f));
+    this.records.set(at, 3, keyId);
+    this.records.set(at, 4, row.atNs);
+    this.setArguments(at, 5, operation, digest);
+    return this.queued();
+  }
+
+  /** Records how the session's open operation ended. Resolves once committed. */
+  outcome(row: rows.OutcomeRow): Promise<void> {
+    const refused = this.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    const open = present(this.open.get(row.session), `open operation of session ${row.session}`);
+    this.open.delete(row.session);
+    const { completion } = row;
+    const version: Version | null = completion.kind === 'info' ? null : (completion.version ?? null);
+    const seen = this.observed(completion, open.operation.f === 'read');
+    if (seen.text !== null) this.side('odd_values', open.operationId, seen.text);
+    const at = this.records.append(recordKinds.outcome);
+    const values = [
+      open.operationId, row.session, rows.operationCodes.indexOf(open.operation.f), open.keyId,
+      rows.outcomeCodes.indexOf(completion.kind),
+      completion.kind === 'fail' ? rows.whyCodes.indexOf(completion.why) : NaN,
+      completion.kind === 'ok' ? NaN : this.errorId(completion.error),
+      row.invokeNs, row.returnNs - row.invokeNs,
+      version === null ? NaN : version[0], version === null ? NaN : version[1],
+      completion.partition ?? NaN, completion.epoch ?? NaN,
+      completion.node === undefined ? NaN : this.nodeId(completion.node), completion.attempts ?? NaN, seen.observed,
+    ];
+    for (let column = 0; column < values.length; column++) this.records.set(at, column, values[column] as number);
+    this.setArguments(at, 16, open.operation, Number.isNaN(seen.number) ? open.digest : seen.number);
+    return this.queued();
+  }
+
+  fault(row: rows.FaultRow): Promise<void> {
+    const partitions = row.partitions === undefined ? null : JSON.stringify(row.partitions);
+    return this.side('faults', row.faultId, row.kind, row.stage, row.atNs, Math.round(row.wallMs), JSON.stringify(row.targets), partitions, JSON.stringify(row.evidence ?? null));
+  }
+
+  epochChange(row: rows.EpochChangeRow): Promise<void> {
+    const node = row.node === null ? null : this.nodeId(row.node);
+    return this.side('epoch_changes', row.partition, row.epoch, row.term, node, row.incarnation, row.kind, row.health, row.atNs);
+  }
+
+  incarnation(row: rows.IncarnationRow): Promise<void> {
+    return this.side('incarnations', this.nodeId(row.node), row.incarnation, row.atNs, Math.round(row.wallMs));
+  }
+
+  finalRead(row: rows.FinalReadRow): Promise<void> {
+    const { completion } = row;
+    const seen = this.observed(completion, true);
+    const version = completion.kind === 'info' ? null : (completion.version ?? null);
+    return this.side(
+      'final_reads', this.knownKeyId(row.key), rows.phaseCodes.indexOf(row.phase), rows.outcomeCodes.indexOf(completion.kind),
+      completion.kind === 'ok' ? null : this.errorId(completion.error), row.invokeNs, row.returnNs - row.invokeNs,
+      version?.[0] ?? null, version?.[1] ?? null, completion.partition ?? null, completion.epoch ?? null,
+      completion.node === undefined ? null : this.nodeId(completion.node), orNull(seen.observed), orNull(seen.number), seen.text,
+    );
+  }
+
+  replicaRead(row: rows.ReplicaReadRow): Promise<void> {
+    const head = [this.knownKeyId(row.key), rows.phaseCodes.indexOf(row.phase), this.nodeId(row.node), row.incarnation, row.role, row.atNs] as const;
+    if (row.kind === 'missing') return this.side('replica_reads', ...head, 0, null, null, null, null, null, null, row.reason);
+    const seen = this.seenValue(row.value);
+    return this.side('replica_reads', ...head, 1, orNull(seen.observed), orNull(seen.number), row.version?.[0] ?? null, row.version?.[1] ?? null, row.appliedSeq, row.commitSeq, seen.text);
+  }
+
+  digest(row: rows.DigestRow): Promise<void> {
+    return this.side('digests', row.partition, this.nodeId(row.node), row.incarnation, row.role, row.atNs, row.appliedTerm, row.appliedSeq, row.digest, row.keyCount);
+  }
+
+  retire(row: rows.RetireRow): Promise<void> {
+    return this.side('retirements', this.knownKeyId(row.key), row.atNs, row.exposed ? 1 : 0);
+  }
+
+  /** Forgets a retired key's name, so that memory stays flat. The name must never be used again in this run. */
+  release(key: string): Promise<void> {
+    const keyId = this.knownKeyId(key);
+    this.keys.forget(key);
+    return this.side('released_keys', keyId);
+  }
+
+  meta(key: string, json: unknown): Promise<void> {
+    return this.side('meta', key, JSON.stringify(json));
+  }
+
+  gap(row: rows.GapRow): Promise<void> {
+    return this.side('gaps', row.fromNs, row.toNs, row.reason);
+  }
+
+  /** Resolves once everything handed in so far is committed. */
+  flush(): Promise<void> {
+    return this.records.count + this.sideRows.length > 0 ? this.queued() : (this.committing?.promise ?? Promise.resolve());
+  }
+
+  /** Commits what is queued, folds the WAL into the file and ends the thread. Operations still open stay open in the file (readers take them as `info`). */
+  async close(): Promise<void> {
+    if (this.closing === null) {
+      this.closing = newPending();
+      await this.flush().catch(() => {});
+      if (this.failure === null) {
+        this.post({ kind: 'close' });
+        await this.closing.promise;
+      }
+      await this.worker.terminate();
+    }
+    if (this.failure !== null) throw this.failure;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  private refusal(): Error | null {
+    if (this.failure !== null) return this.failure;
+    if (this.closing !== null) return new LedgerWriteError('the ledger is closed');
+    if (this.records.count + this.sideRows.length > maxQueuedRows) return new LedgerWriteError(`more than ${maxQueuedRows} rows wait for the ledger; intents must be awaited`);
+    return null;
+  }
+
+  private side(table: SideTable, ...values: SideValue[]): Promise<void> {
+    const refused = this.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    assert(values.length === sideTables[table].length, `columns of ${table}`);
+    this.sideRows.push([table, ...values]);
+    return this.queued();
+  }
+
+  private setArguments(at: number, column: number, operation: Operation, number: number): void {
+    const expected = 'expected' in operation ? operation.expected : undefined;
+    this.records.set(at, column, number);
+    this.records.set(at, column + 1, operation.f === 'add' ? operation.delta : operation.f === 'write' ? (operation.ttlMs ?? NaN) : NaN);
+    this.records.set(at, column + 2, expected?.[0] ?? NaN);
+    this.records.set(at, column + 3, expected?.[1] ?? NaN);
+    this.records.set(at, column + 4, 'value' in operation ? operation.value.length : NaN);
+  }
+
+  private observed(completion: Completion, isRead: boolean): Seen {
+    if (completion.kind !== 'ok') return nothingSeen;
+    const value = completion.value;
+    if (isRead) return this.seenValue(value ?? null);
+    return value === undefined || value === null ? nothingSeen : { ...this.seenValue(value), observed: NaN };
+  }
+
+  private seenValue(value: string | null): Seen {
+    if (value === null) return nothingSeen;
+    const decoded = decodeValue(this.runTag, value);
+    switch (decoded.kind) {
+      case 'operation':
+        return { observed: decoded.operationId, number: digestOf(decoded), text: null };
+      case 'number':
+        return { observed: NaN, number: decoded.number, text: null };
+      case 'foreign':
+        return { observed: -1, number: NaN, text: decoded.text.slice(0, maxOddChars) };
+      case 'corrupt':
+        return { observed: -2, number: NaN, text: decoded.text.slice(0, maxOddChars) };
+    }
+  }
+
+  private keyId(name: string, canary: boolean): number {
+    return this.keys.id(name, (id) => this.sideRows.push(['keys', id, name, canary ? 1 : 0]));
+  }
+
+  private knownKeyId(name: string): number {
+    return this.keyId(name, false);
+  }
+
+  private nodeId(name: string): number {
+    return this.nodes.id(name, (id) => this.sideRows.push(['nodes', id, name]));
+  }
+
+  private errorId(text: string): number {
+    const kept = this.errors.size < maxErrorTexts ? text.slice(0, maxErrorChars) : 'other';
+    return this.errors.id(kept, (id) => this.sideRows.push(['errors', id, kept]));
+  }
+
+  private queued(): Promise<void> {
+    if (!this.flushScheduled && this.committing === null) {
+      this.flushScheduled = true;
+      setImmediate(() => {
+        this.flushScheduled = false;
+        if (this.committing === null) this.commit();
+      });
+    }
+    return this.filling.promise;
+  }
+
+  private commit(): void {
+    if (this.failure !== null || this.records.count + this.sideRows.length === 0) return;
+    const nowNs = this.nowNs();
+    if (nowNs - this.lastClockSampleNs > clockSampleEveryNs) {
+      this.lastClockSampleNs = nowNs;
+      this.sideRows.push(['clock', nowNs, Date.now(), this.origin.bootId]);
+    }
+    this.committing = this.filling;
+    this.committingRows = this.records.count + this.sideRows.length;
+    this.filling = newPending();
+    const rowsOfBatch = this.sideRows;
+    this.sideRows = [];
+    const records = this.records.take();
+    this.worker.postMessage({ kind: 'batch', records, rows: rowsOfBatch } satisfies ToWriter, [records.buffer as ArrayBuffer]);
+  }
+
+  private post(message: ToWriter): void {
+    this.worker.postMessage(message);
+  }
+
+  private received(message: FromWriter): void {
+    switch (message.kind) {
+      case 'committed': {
+        this.space = { freeBytes: message.freeBytes, fileBytes: message.fileBytes };
+        const done = this.committing;
+        this.committing = null;
+        this.committingRows = 0;
+        done?.resolve();
+        this.commit();
+        return;
+      }
+      case 'failed':
+        this.failed(message.diskFull ? new DiskGuardError('the disk is full; the ledger cannot be written.') : new LedgerWriteError(`the ledger cannot be written: ${message.reason}`));
+        return;
+      case 'closed':
+        this.closing?.resolve();
+        return;
+      case 'open':
+        return;
+    }
+  }
+
+  private failed(error: Error): void {
+    this.failure ??= error;
+    this.committing?.reject(this.failure);
+    this.filling.reject(this.failure);
+    this.closing?.resolve();
+    this.committing = null;
+  }
+}
+
+interface Seen {
+  readonly observed: number;
+  readonly number: number;
+  readonly text: string | null;
+}
+
+const nothingSeen: Seen = { observed: NaN, number: NaN, text: null };
+const orNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
+/** Lists are told apart by what they hold; a plain value's checksum already covers it. */
+const digestOf = (value: DecodedValue): number => (value.kind === 'operation' && value.items > 1 ? value.digest : NaN);

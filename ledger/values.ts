@@ -1,0 +1,71 @@
+/**
+ * Values that name the operation that wrote them and carry a checksum.
+ *
+ * Invariant: a text is decoded as operation N of this run only if it is byte for byte a value that operation N wrote. If a
+ * damaged value passed for a sound one, corruption would be certified. A list value is sound values joined by one space.
+ */
+import { crc32 } from 'node:zlib';
+import { assert } from '../lib/assert.ts';
+
+/** Starts every value; changes when the format does. */
+const prefix = 'z1';
+const separator = '.';
+const listSeparator = ' ';
+const filler = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const numberPattern = /^-?\d{1,15}$/;
+const tagPattern = /^[A-Za-z0-9_-]+$/;
+
+/** What a value says. `items` > 1: a list whose last element was written by `operationId`; `digest` covers all of it. */
+export type DecodedValue =
+  | { readonly kind: 'operation'; readonly operationId: number; readonly items: number; readonly digest: number }
+  | { readonly kind: 'number'; readonly number: number }
+  /** Well-formed, from another run. */
+  | { readonly kind: 'foreign'; readonly text: string }
+  /** Not a value of this format, or its checksum fails. */
+  | { readonly kind: 'corrupt'; readonly text: string };
+
+/** The value that operation `operationId` writes: `sizeBytes` long, or as short as its name and checksum allow. */
+export function encodeValue(runTag: string, operationId: number, sizeBytes: number): string {
+  assert(tagPattern.test(runTag), `run tag ${JSON.stringify(runTag)} must be letters, digits, _ or -`);
+  assert(Number.isSafeInteger(operationId) && operationId >= 0, 'operation id must be a non-negative integer');
+  const head = `${prefix}${separator}${runTag}${separator}${operationId.toString(36)}${separator}`;
+  const bodyBytes = Math.max(0, sizeBytes - head.length - 8);
+  let body = '';
+  if (bodyBytes > 0) {
+    const start = operationId % filler.length;
+    body = (filler.slice(start) + filler.repeat(Math.ceil(bodyBytes / filler.length))).slice(0, bodyBytes);
+  }
+  return `${head}${checksum(head, body)}${body}`;
+}
+
+/** Reads a value back. Never throws. */
+export function decodeValue(runTag: string, text: string): DecodedValue {
+  const last = text.lastIndexOf(listSeparator);
+  if (last < 0) {
+    if (numberPattern.test(text)) return { kind: 'number', number: Number(text) };
+    const element = decodeElement(runTag, text);
+    return typeof element === 'string' ? { kind: element, text } : { kind: 'operation', operationId: element, items: 1, digest: 0 };
+  }
+  const elements = text.split(listSeparator);
+  let operationId = -1;
+  for (const part of elements) {
+    const element = decodeElement(runTag, part);
+    if (typeof element === 'string') return { kind: element, text };
+    operationId = element;
+  }
+  return { kind: 'operation', operationId, items: elements.length, digest: crc32(text) };
+}
+
+function decodeElement(runTag: string, text: string): number | 'foreign' | 'corrupt' {
+  const tagEnd = text.indexOf(separator, prefix.length + 1);
+  const idEnd = tagEnd < 0 ? -1 : text.indexOf(separator, tagEnd + 1);
+  if (idEnd < 0 || !text.startsWith(prefix + separator)) return 'corrupt';
+  const head = text.slice(0, idEnd + 1);
+  const sum = text.slice(idEnd + 1, idEnd + 9);
+  if (sum !== checksum(head, text.slice(idEnd + 9))) return 'corrupt';
+  const operationId = Number.parseInt(text.slice(tagEnd + 1, idEnd), 36);
+  if (!Number.isSafeInteger(operationId)) return 'corrupt';
+  return text.slice(prefix.length + 1, tagEnd) === runTag ? operationId : 'foreign';
+}
+
+const checksum = (head: string, body: string): string => crc32(body, crc32(head)).toString(16).padStart(8, '0');
