@@ -189,6 +189,10 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     return life;
   }
 
+  get runId(): string {
+    return this.options.runId;
+  }
+
   nodeIds(): readonly string[] {
     return [...this.lives.keys()].sort((a, b) => Number(a.slice(1)) - Number(b.slice(1)));
   }

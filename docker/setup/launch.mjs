@@ -18,6 +18,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -99,6 +100,11 @@ function fetchNodeBinary(env) {
   const packageDir = join(modulesDir, 'node');
   say('The install script of the package `node` did not run; running it now');
   spawnSync(process.execPath, ['installArchSpecificPackage.js'], { cwd: packageDir, env, stdio: ['ignore', 2, 2] });
+  // npm links a program only when it is there at the time of the install.
+  if (existsSync(join(packageDir, 'bin', 'node')) && !existsSync(nodeProgram)) {
+    mkdirSync(dirname(nodeProgram), { recursive: true });
+    symlinkSync(join('..', 'node', 'bin', 'node'), nodeProgram);
+  }
 }
 
 function npmCi(env) {
