@@ -111,7 +111,7 @@ export function expandSchedule(options: ExpandOptions, prng: Prng): Schedule {
   for (let bout = 1; nowMs < healFromMs; bout++) {
     const isBehind = overlapping < pace.overlapQuota * (events.length + 1);
     const drawn = timing.pick(pace.boutSizes);
-    const members = deal.bout(isBehind ? Math.max(2, drawn) : drawn, events.length + 1, nowMs, timing).filter(
+    const members = deal.bout(isBehind ? Math.max(2, drawn) : drawn, nowMs, timing).filter(
       (event) => event.moment.kind !== 'at' || event.moment.atMs + event.durationMs <= healFromMs,
     );
     const timed = members.filter((event) => event.moment.kind === 'at');
@@ -135,18 +135,18 @@ export function expandSchedule(options: ExpandOptions, prng: Prng): Schedule {
   };
 }
 
-/** Ids in order of position, references following. */
-function renumbered(events: readonly ScheduleEvent[]): readonly ScheduleEvent[] {
+/** Ids in order of position, references following; strikes after what did not fit are left out. */
+function renumbered(all: readonly ScheduleEvent[]): readonly ScheduleEvent[] {
+  const present = new Set(all.map((event) => event.id));
+  const events = all.filter(({ moment }) => moment.kind !== 'after-fault' || present.has(moment.faultId));
   const ids = new Map(events.map((event, index) => [event.id, `e${index + 1}`]));
   const named = (id: string): string => ids.get(id) ?? id;
-  return events
-    .filter((event) => event.moment.kind !== 'after-fault' || ids.has(event.moment.faultId))
-    .map((event) => ({
-      ...event,
-      id: named(event.id),
-      moment:
-        event.moment.kind === 'after-fault' ? { ...event.moment, faultId: named(event.moment.faultId) } : event.moment,
-    }));
+  return events.map((event) => ({
+    ...event,
+    id: named(event.id),
+    moment:
+      event.moment.kind === 'after-fault' ? { ...event.moment, faultId: named(event.moment.faultId) } : event.moment,
+  }));
 }
 
 /** Deals kinds and targets from shuffled decks, so that short runs see all of them. */
@@ -157,6 +157,7 @@ class Dealer {
   private readonly core: readonly FaultName[];
   private readonly others: readonly FaultName[];
   private kinds: FaultName[] = [];
+  private lastId = 0;
   private waiting: FaultName[] = [];
   private readonly targets = new Map<string, Target[]>();
   private readonly isLongNext = new Map<FaultName, boolean>();
@@ -174,13 +175,13 @@ class Dealer {
   }
 
   /** Events of one bout: the first at `startMs`, each other inside the one before it; perhaps a strike that follows. */
-  bout(size: number, firstNumber: number, startMs: number, timing: Prng): ScheduleEvent[] {
+  bout(size: number, startMs: number, timing: Prng): ScheduleEvent[] {
     const events: ScheduleEvent[] = [];
     let from = startMs;
     for (let index = 0; index < size; index++) {
       const fault = this.fault();
       const event: ScheduleEvent = {
-        id: `x${firstNumber + index}`,
+        id: this.newId(),
         moment: { kind: 'at', atMs: from },
         fault,
         target: this.target(fault),
@@ -195,7 +196,7 @@ class Dealer {
       if (moment !== null) {
         const fault = faultOfName('kill');
         events.push({
-          id: `x${firstNumber + size}`,
+          id: this.newId(),
           moment,
           fault,
           target: moment.kind === 'after-fault' ? { kind: 'joiner', partition: 'random' } : { kind: 'primary', partition: 'random' },
@@ -221,6 +222,10 @@ class Dealer {
     }
     if (killId === null) return null;
     return { kind: 'after-fault', faultId: killId, stage: 'heal-verified', delayMs: this.prng.between(0, 400) };
+  }
+
+  private newId(): string {
+    return `x${++this.lastId}`;
   }
 
   private fault(): Fault {

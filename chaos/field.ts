@@ -130,6 +130,7 @@ export class FaultField {
   private reconcileClock(nodeId: string): Promise<string> {
     return this.inTurn(`clock ${nodeId}`, () =>
       this.call(`setting the clock of ${nodeId}`, async () => {
+        if (this.goneForGood.has(nodeId)) return `${nodeId} is gone for good`;
         const offsetMs = wantedClockOffsetMs(this.open(), nodeId);
         if (this.cluster.setClockOffset === undefined) throw new Error('this cluster cannot set clocks');
         this.clocked.add(nodeId);

@@ -9,12 +9,12 @@ import type { Prng } from '../lib/prng.ts';
 import { chargeFor, fitToBudget, type Intent, intentText, judge, statusMaxAgeMs } from './budget.ts';
 import { type Fault, faultName } from './faults.ts';
 import { ClusterCallError } from './field.ts';
-import { lookBefore } from './probes.ts';
+import { lookBefore, visibleLinks } from './probes.ts';
 import type { Cluster, SystemStatus } from './ports.ts';
 import { freshStatus, healReason, type RunContext } from './run-context.ts';
 import type { ScheduleEvent } from './schedule.ts';
 import { type Candidate, candidatesFor, resolveTarget } from './targets.ts';
-import { type OpenFault, rulesFor, wantedByFault, wantedNode } from './wanted.ts';
+import { isHiddenFromClients, type OpenFault, rulesFor, wantedByFault, wantedNode, wantedRules } from './wanted.ts';
 
 export type Prepared =
   | {
@@ -49,18 +49,18 @@ export function whyUnsupported(cluster: Cluster, fault: Fault, unsupported: Read
   return null;
 }
 
-/** Can this fault take hold beside those that are open? */
-export function isSuitable(intent: Intent, open: readonly OpenFault[]): boolean {
-  const own = wantedByFault(intent);
+/** Can this fault take hold beside those that are open, and be seen to? */
+export function isSuitable(cluster: Cluster, fault: OpenFault, open: readonly OpenFault[]): boolean {
+  const { intent } = fault;
+  const concerned = open.filter((one) => one.intent.nodeIds.some((nodeId) => intent.nodeIds.includes(nodeId)));
+  if (concerned.some((one) => faultName(one.intent.fault) === faultName(intent.fault))) return false;
+  if (intent.fault.kind === 'scale-in') return concerned.length === 0;
+  if (fault.rules.length > 0 && visibleLinks(cluster, fault, open).length === 0) return false;
   const states = intent.nodeIds.map((nodeId) => wantedNode(open, nodeId).kind);
-  const isSameFault = open.some(
-    (one) =>
-      faultName(one.intent.fault) === faultName(intent.fault) &&
-      one.intent.nodeIds.some((nodeId) => intent.nodeIds.includes(nodeId)),
-  );
-  if (isSameFault) return false;
+  const own = wantedByFault(intent);
   // SIGKILL works on what is frozen; nothing else can be seen to bite there.
   if (own?.kind === 'down' && (own.by.kind === 'kill' || own.by.kind === 'wipe')) return !states.includes('down');
+  if (own?.kind === 'paused' && intent.nodeIds.some((nodeId) => isHiddenFromClients(wantedRules(open), nodeId))) return false;
   return states.every((state) => state === 'running');
 }
 
@@ -76,7 +76,8 @@ export async function prepare(
   fitting: Fitting = 'nearest',
 ): Promise<Prepared> {
   const { bounds, clock, sleeper, healNow } = context;
-  const deadlineMs = clock.nowMs() + bounds.postponeMs;
+  const boundMs = fitting === 'exact' ? bounds.backInSetsMs : bounds.postponeMs;
+  const deadlineMs = clock.nowMs() + boundMs;
   for (let count = 1; ; count++) {
     if (healNow.aborted) return { kind: 'skip', reason: healReason(context) };
     let attempt: Attempt;
@@ -88,7 +89,7 @@ export async function prepare(
       attempt = later(error.message);
     }
     if (attempt.kind !== 'later') return attempt;
-    if (clock.nowMs() >= deadlineMs) return { kind: 'skip', reason: `${attempt.reason}, for ${bounds.postponeMs} ms` };
+    if (clock.nowMs() >= deadlineMs) return { kind: 'skip', reason: `${attempt.reason}, for ${boundMs} ms` };
     await sleeper.sleep(2 * bounds.pollMs, healNow);
   }
 }
@@ -114,14 +115,16 @@ async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
   const candidates = candidatesFor(event.fault, resolution.choices, nodeIds, prng);
   const meant = candidates[0];
   if (meant === undefined) return { kind: 'skip', reason: `the cluster is too small for ${faultName(event.fault)}` };
+  const opened = ({ intent }: Candidate): OpenFault => ({ faultId: event.id, intent, rules: rulesFor(intent, nodeIds) });
   const usable = (fitting === 'exact' ? [meant] : candidates).filter(
-    (one) => isSuitable(one.intent, field.open()) && whyUnsupported(cluster, one.intent.fault, unsupported) === null,
+    (one) =>
+      isSuitable(cluster, opened(one), field.open()) && whyUnsupported(cluster, one.intent.fault, unsupported) === null,
   );
   const fit = fitToBudget(status, account.charges, usable.map((one) => one.intent), nodeIds, policy);
   if (fit.kind === 'denied') return later(usable.length === 0 ? 'every node in question is under another fault' : fit.reason);
   const chosen = usable.find((one) => one.intent === fit.intent) as Candidate;
   account.enter(chargeFor(event.id, chosen.intent, status, nodeIds));
-  const open: OpenFault = { faultId: event.id, intent: chosen.intent, rules: rulesFor(chosen.intent, nodeIds) };
+  const open = opened(chosen);
   const before = await field.call('looking before the fault', () => lookBefore(cluster, open, field.openWithout(event.id)));
   const again = before.kind === 'seen' ? await freshStatus(context) : null;
   const refusal =
@@ -146,7 +149,7 @@ function rejudged(context: RunContext, open: OpenFault, status: SystemStatus | n
   if (status === null) return 'no node gave a quorum-confirmed status';
   if (clock.nowMs() - status.atMs > statusMaxAgeMs) return 'the status is too old to judge by';
   account.settle(status);
-  if (!isSuitable(open.intent, field.openWithout(open.faultId))) return 'the node came under another fault';
+  if (!isSuitable(cluster, open, field.openWithout(open.faultId))) return 'the node came under another fault';
   const nodeIds = cluster.nodeIds();
   const judgement = judge(status, account.without(open.faultId), open.intent, nodeIds, policy);
   if (judgement.kind === 'denied') return judgement.reason;

@@ -6,7 +6,7 @@
  * fault that did not take hold would be counted: the first way in which a harness of this kind lies.
  */
 import { unreachable } from '../lib/assert.ts';
-import { type Cut, cutText, isCut } from './partitions.ts';
+import { clientEndpoint, type Cut, cutText, isCut } from './partitions.ts';
 import type { Cluster, LinkRule, ProbeResult } from './ports.ts';
 import { cutsOf, isHiddenFromClients, type OpenFault, wantedClockOffsetMs, wantedNode, wantedRules } from './wanted.ts';
 
@@ -67,14 +67,16 @@ export async function lookBefore(cluster: Cluster, fault: OpenFault, open: reado
     case 'partition':
     case 'client-partition':
     case 'reset': {
-      const free = linksOf(fault.rules).filter((link) => !isBlocked(wantedRules(open), link) && !endIsHeld(open, link));
+      const free = visibleLinks(cluster, fault, open);
       if (free.length === 0) return notSeen('every link of it is blocked already');
       return together(await Promise.all(sampled(free).map((link) => lookLink(cluster, link, 'reachable'))));
     }
     case 'loss':
     case 'latency':
-    case 'bandwidth':
-      return together(await Promise.all(sampled(linksOf(fault.rules)).map((link) => lookLink(cluster, link, 'reachable'))));
+    case 'bandwidth': {
+      const free = visibleLinks(cluster, fault, open);
+      return together(await Promise.all(sampled(free).map((link) => lookLink(cluster, link, 'reachable'))));
+    }
     case 'scale-out':
       return seen('a node can be added');
     default:
@@ -100,15 +102,17 @@ export async function lookForEffect(cluster: Cluster, fault: OpenFault, open: re
     case 'partition':
     case 'client-partition':
     case 'reset': {
-      const free = linksOf(fault.rules).filter((link) => !isBlocked(rules, link) && !endIsHeld(open, link));
-      const looks = sampled(free).map((link) => lookLink(cluster, link, 'unreachable'));
-      const back = oneWayOnly(fault, cluster, rules).map((link) => lookPacket(cluster, link, 'reachable'));
+      const looks = sampled(visibleLinks(cluster, fault, open)).map((link) => lookLink(cluster, link, 'unreachable'));
+      const back = oppositeLinks(cluster, fault, open).map((link) => lookPacket(cluster, link, 'reachable'));
       return together(await Promise.all([...looks, ...back]));
     }
     case 'loss':
     case 'latency':
-    case 'bandwidth':
-      return together(await Promise.all(sampled(fault.rules).map((rule) => lookRule(cluster, rule, 'seen'))));
+    case 'bandwidth': {
+      const visible = new Set(visibleLinks(cluster, fault, open).map(cutText));
+      const free = fault.rules.filter((rule) => visible.has(cutText(rule)));
+      return together(await Promise.all(sampled(free).map((rule) => lookRule(cluster, rule, 'seen'))));
+    }
     case 'clock':
       return together(await Promise.all(nodeIds.map((nodeId) => lookClock(cluster, nodeId, what.offsetMs))));
     case 'scale-out':
@@ -120,7 +124,9 @@ export async function lookForEffect(cluster: Cluster, fault: OpenFault, open: re
 
 /** After the heal: is it gone? `open` are the faults still open; what they explain is hidden, not unhealed. */
 export async function lookHealed(cluster: Cluster, fault: OpenFault, open: readonly OpenFault[]): Promise<Sighting> {
-  const { nodeIds, fault: what } = fault.intent;
+  const { fault: what } = fault.intent;
+  const nodeIds = fault.intent.nodeIds.filter((nodeId) => cluster.nodeIds().includes(nodeId));
+  if (nodeIds.length === 0 && fault.intent.nodeIds.length > 0) return seen('its nodes are gone');
   const rules = wantedRules(open);
   switch (what.kind) {
     case 'kill':
@@ -136,7 +142,8 @@ export async function lookHealed(cluster: Cluster, fault: OpenFault, open: reado
     case 'partition':
     case 'client-partition':
     case 'reset': {
-      const links = linksOf(fault.rules);
+      const links = presentLinks(cluster, fault.rules);
+      if (links.length === 0) return seen('its nodes are gone');
       const covered = links.find((link) => isBlocked(rules, link) || endIsHeld(open, link));
       if (covered !== undefined) return hidden(`another fault holds ${cutText(covered)}`);
       return together(await Promise.all(sampled(links).map((link) => lookLink(cluster, link, 'reachable'))));
@@ -144,11 +151,16 @@ export async function lookHealed(cluster: Cluster, fault: OpenFault, open: reado
     case 'loss':
     case 'latency':
     case 'bandwidth': {
-      const covered = fault.rules.find(
-        (rule) => isBlocked(rules, rule) || endIsHeld(open, rule) || rules.some((other) => other.kind === rule.kind && other.from === rule.from && other.to === rule.to),
+      const present = fault.rules.filter((rule) => isPresent(cluster, rule));
+      if (present.length === 0) return seen('its nodes are gone');
+      const covered = present.find(
+        (rule) =>
+          isBlocked(rules, rule) ||
+          endIsHeld(open, rule) ||
+          rules.some((other) => other.kind === rule.kind && cutText(other) === cutText(rule)),
       );
       if (covered !== undefined) return hidden(`another fault holds ${cutText(covered)}`);
-      return together(await Promise.all(sampled(fault.rules).map((rule) => lookRule(cluster, rule, 'absent'))));
+      return together(await Promise.all(sampled(present).map((rule) => lookRule(cluster, rule, 'absent'))));
     }
     case 'clock':
       return together(await Promise.all(nodeIds.map((nodeId) => lookClock(cluster, nodeId, wantedClockOffsetMs(open, nodeId)))));
@@ -160,7 +172,18 @@ export async function lookHealed(cluster: Cluster, fault: OpenFault, open: reado
   }
 }
 
-const linksOf = (rules: readonly LinkRule[]): readonly Cut[] => rules.map(({ from, to }) => ({ from, to }));
+/** Both ends still exist; a node may have been removed since the fault began. */
+const isPresent = (cluster: Cluster, link: Cut): boolean =>
+  [link.from, link.to].every((end) => end === clientEndpoint || cluster.nodeIds().includes(end));
+
+const presentLinks = (cluster: Cluster, rules: readonly LinkRule[]): readonly Cut[] =>
+  rules.filter((rule) => isPresent(cluster, rule)).map(({ from, to }) => ({ from, to }));
+
+/** Links of the fault on which it can be told from the other open faults: none of them blocks them, both ends run. */
+export function visibleLinks(cluster: Cluster, fault: OpenFault, open: readonly OpenFault[]): readonly Cut[] {
+  const rules = wantedRules(open);
+  return presentLinks(cluster, fault.rules).filter((link) => !isBlocked(rules, link) && !endIsHeld(open, link));
+}
 
 /** A connection needs both directions: blocked either way it says nothing about this fault. */
 function isBlocked(rules: readonly LinkRule[], link: Cut): boolean {
@@ -174,15 +197,12 @@ function isBlocked(rules: readonly LinkRule[], link: Cut): boolean {
 const endIsHeld = (open: readonly OpenFault[], link: Cut): boolean =>
   [link.from, link.to].some((end) => wantedNode(open, end).kind !== 'running');
 
-/** Opposite directions of one-way cuts, where the cluster can tell them apart. */
-function oneWayOnly(fault: OpenFault, cluster: Cluster, rules: readonly LinkRule[]): readonly Cut[] {
+/** Opposite directions of one-way cuts, where the cluster can tell them apart: these must stay open. */
+function oppositeLinks(cluster: Cluster, fault: OpenFault, open: readonly OpenFault[]): readonly Cut[] {
   if (cluster.probePacket === undefined) return [];
   const cuts = cutsOf(fault.rules);
-  return sampled(
-    cuts
-      .map(({ from, to }) => ({ from: to, to: from }))
-      .filter((link) => !isCut(cuts, link.from, link.to) && !isBlocked(rules, link)),
-  );
+  const visible = visibleLinks(cluster, fault, open).filter((link) => isCut(cuts, link.from, link.to));
+  return sampled(visible.map(({ from, to }) => ({ from: to, to: from })).filter((link) => !isCut(cuts, link.from, link.to)));
 }
 
 const said = (link: Cut, result: ProbeResult): string => `${cutText(link)} ${result.outcome} (${result.evidence})`;

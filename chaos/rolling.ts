@@ -10,23 +10,58 @@ import type { Prng } from '../lib/prng.ts';
 import type { Fault } from './faults.ts';
 import { ClusterCallError } from './field.ts';
 import { lookForEffect, lookHealed, type Sighting } from './probes.ts';
+import type { SystemStatus } from './ports.ts';
 import { prepare } from './prepare.ts';
 import { freshStatus, type RunContext } from './run-context.ts';
 import type { ScheduleEvent } from './schedule.ts';
 import { resolveTarget, rolesOf } from './targets.ts';
+import type { OpenFault } from './wanted.ts';
 
-/** Runs the event to its end; confirmed only when every target was seen down and seen back. */
+/** Runs the event to its end; confirmed only when every target was seen down and is back in all its sets. */
 export async function runRollingRestart(context: RunContext, event: ScheduleEvent, prng: Prng): Promise<void> {
   assert(event.fault.kind === 'rolling-restart', 'a rolling restart');
-  const { field } = context;
   const status = await freshStatus(context);
-  const nodeIds = context.cluster.nodeIds();
-  const resolution = status === null ? null : resolveTarget(event.target, status, nodeIds, prng);
+  const resolution = status === null ? null : resolveTarget(event.target, status, context.cluster.nodeIds(), prng);
   if (status === null || resolution === null || resolution.kind === 'unresolved') {
     const reason = resolution?.kind === 'unresolved' ? resolution.reason : 'no node gave a quorum-confirmed status';
     return context.write(event.id, { step: 'skipped', reason });
   }
   const targets = resolution.choices[0]?.nodeIds ?? [];
+  const stop: Fault = { kind: 'stop', graceMs: event.fault.graceMs };
+  const done: string[] = [];
+  let last: Restart = { kind: 'restarted' };
+  for (const nodeId of targets) {
+    if (!context.cluster.nodeIds().includes(nodeId)) continue;
+    const step: ScheduleEvent = { ...event, id: `${event.id}/${nodeId}`, fault: stop, target: { kind: 'node', nodeId } };
+    const prepared = await prepare(context, step, prng.fork(nodeId), null, 'exact');
+    if (prepared.kind === 'skip') {
+      last = { kind: 'untouched', reason: `${nodeId}: ${prepared.reason}` };
+      break;
+    }
+    if (done.length === 0) await announce(context, event, targets, status);
+    last = await restartOne(context, prepared.open, nodeId);
+    if (last.kind !== 'restarted') break;
+    done.push(nodeId);
+    if (done.length === 1) await context.write(event.id, { step: 'injected', evidence: `${nodeId} restarted` });
+  }
+  if (last.kind === 'untouched' && done.length === 0) {
+    return context.write(event.id, { step: 'skipped', reason: last.reason });
+  }
+  await conclude(context, event.id, done, last);
+}
+
+/** `untouched`: the budget or another fault was in the way. `failed`: was touched; `isUp` says whether it runs again. */
+type Restart =
+  | { readonly kind: 'restarted' }
+  | { readonly kind: 'untouched'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string; readonly isUp: boolean };
+
+async function announce(
+  context: RunContext,
+  event: ScheduleEvent,
+  targets: readonly string[],
+  status: SystemStatus,
+): Promise<void> {
   await context.write(event.id, {
     step: 'injecting',
     fault: event.fault,
@@ -34,51 +69,37 @@ export async function runRollingRestart(context: RunContext, event: ScheduleEven
     partition: null,
     cuts: [],
     surroundings: {
-      openFaults: field.open().map((one) => one.faultId),
+      openFaults: context.field.open().map((one) => one.faultId),
       unhealthyPartitions: status.partitions.filter((one) => one.health !== 'Healthy').length,
       epoch: null,
       roles: rolesOf(targets, status),
     },
   });
-  const stop: Fault = { kind: 'stop', graceMs: event.fault.graceMs };
-  const done: string[] = [];
-  let failure: string | null = null;
-  for (const nodeId of targets) {
-    const step: ScheduleEvent = { ...event, id: `${event.id}/${nodeId}`, fault: stop, target: { kind: 'node', nodeId } };
-    failure = await restartOne(context, step, nodeId, prng.fork(nodeId));
-    if (failure !== null) break;
-    done.push(nodeId);
-    if (done.length === 1) await context.write(event.id, { step: 'injected', evidence: `${nodeId} restarted` });
-  }
-  const evidence = `restarted: ${done.join(', ') || 'none'}${failure === null ? '' : `; then ${failure}`}`;
-  if (done.length > 0) {
-    await context.write(event.id, { step: failure === null ? 'confirmed' : 'unconfirmed', evidence });
-  }
-  await context.write(event.id, { step: 'healed', evidence });
-  await context.write(event.id, { step: failure === null ? 'heal-verified' : 'heal-unverified', evidence });
 }
 
-/** Null once the node is back in every set it left, else why not. */
-async function restartOne(
-  context: RunContext,
-  step: ScheduleEvent,
-  nodeId: string,
-  prng: Prng,
-): Promise<string | null> {
+async function conclude(context: RunContext, faultId: string, done: readonly string[], last: Restart): Promise<void> {
+  const isWhole = last.kind === 'restarted';
+  const evidence = `restarted: ${done.join(', ') || 'none'}${isWhole ? '' : `; then ${last.reason}`}`;
+  await context.write(faultId, { step: isWhole && done.length > 0 ? 'confirmed' : 'unconfirmed', evidence });
+  await context.write(faultId, { step: 'healed', evidence });
+  const isUp = last.kind !== 'failed' || last.isUp;
+  await context.write(faultId, { step: isUp ? 'heal-verified' : 'heal-unverified', evidence });
+}
+
+async function restartOne(context: RunContext, open: OpenFault, nodeId: string): Promise<Restart> {
   const { account, bounds, cluster, field } = context;
-  const prepared = await prepare(context, step, prng, null, 'exact');
-  if (prepared.kind === 'skip') return `${nodeId}: ${prepared.reason}`;
-  const { open } = prepared;
+  const { faultId } = open;
+  const failed = (reason: string, isUp: boolean): Restart => ({ kind: 'failed', reason, isUp });
   field.add(open);
   let down: Sighting;
   try {
     await field.reconcile(open);
-    down = await field.call('looking', () => lookForEffect(cluster, open, field.openWithout(step.id)));
+    down = await field.call('looking', () => lookForEffect(cluster, open, field.openWithout(faultId)));
   } catch (error) {
     if (!(error instanceof ClusterCallError)) throw error;
     down = { kind: 'not-seen', evidence: error.message };
   } finally {
-    field.remove(step.id);
+    field.remove(faultId);
   }
   try {
     await field.reconcile(open);
@@ -86,20 +107,21 @@ async function restartOne(
       const sighting = await field.call('looking', () => lookHealed(cluster, open, field.open()));
       return sighting.kind === 'seen';
     });
-    if (!isUp) return `${nodeId} did not come back within ${bounds.verifyMs} ms`;
+    if (!isUp) return failed(`${nodeId} did not come back within ${bounds.verifyMs} ms`, false);
   } catch (error) {
     if (!(error instanceof ClusterCallError)) throw error;
     context.environment(error.message);
-    return error.message;
+    return failed(error.message, false);
   }
-  account.healVerified(step.id, context.clock.nowMs());
+  account.healVerified(faultId, context.clock.nowMs());
   const isBack = await within(context, bounds.backInSetsMs, async () => {
     const status = await freshStatus(context);
     if (status !== null) account.settle(status);
-    return !account.isCharged(step.id);
+    return !account.isCharged(faultId) || context.healNow.aborted;
   });
-  if (!isBack) return `${nodeId} was not back in all its sets within ${bounds.backInSetsMs} ms`;
-  return down.kind === 'seen' ? null : `${nodeId} was not seen down: ${down.evidence}`;
+  if (!isBack) return failed(`${nodeId} was not back in all its sets within ${bounds.backInSetsMs} ms`, true);
+  if (down.kind !== 'seen') return failed(`${nodeId} was not seen down: ${down.evidence}`, true);
+  return { kind: 'restarted' };
 }
 
 async function within(context: RunContext, boundMs: number, test: () => Promise<boolean>): Promise<boolean> {

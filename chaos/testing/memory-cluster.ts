@@ -63,10 +63,12 @@ export class MemoryCluster implements Cluster, StatusSource {
   rules: readonly LinkRule[] = [];
   failovers = 0;
   voters: string[];
+  private lastNumber: number;
   protected readonly options: MemoryClusterOptions;
 
   constructor(options: MemoryClusterOptions) {
     this.options = options;
+    this.lastNumber = options.nodeCount;
     for (let index = 1; index <= options.nodeCount; index++) this.create(`n${index}`);
     this.voters = [...this.nodes.keys()].slice(0, 5);
     const nodeIds = this.nodeIds();
@@ -113,7 +115,7 @@ export class MemoryCluster implements Cluster, StatusSource {
 
   async addNode(): Promise<string> {
     await this.options.sleeper.sleep(actionMs.start);
-    const nodeId = `n${this.nodes.size + 1}`;
+    const nodeId = `n${++this.lastNumber}`;
     this.create(nodeId);
     return nodeId;
   }
@@ -302,7 +304,7 @@ export class MemoryCluster implements Cluster, StatusSource {
     if (this.leader() === null || partition.isLost) return;
     const healthy = [...inSync].filter(([nodeId, member]) => this.isAlive(nodeId, member) && this.isHeard(nodeId));
     for (const [nodeId, member] of [...inSync]) {
-      const silentMs = now - this.nodes.get(nodeId)!.heardMs;
+      const silentMs = now - (this.nodes.get(nodeId)?.heardMs ?? 0);
       const limitMs = nodeId === partition.primary ? silentPrimaryMs : silentReplicaMs;
       const isDead = !this.isAlive(nodeId, member);
       if (!isDead && silentMs <= limitMs) continue;
