@@ -51,7 +51,7 @@ export class ClientCore implements LinkOwner {
   private announcedWakeMs = Infinity;
   private slowUntilMs = -Infinity;
   private isOpen = false;
-  private refusal: string | null = null;
+  private ending: string | null = null;
 
   constructor(options: ClientOptions, random: Prng) {
     this.options = options;
@@ -69,6 +69,11 @@ export class ClientCore implements LinkOwner {
   /** The newest known view with a map, or null. */
   get view(): ClusterView | null {
     return this.cache.current;
+  }
+
+  /** Why this client was refused for good (or that it was closed), or null while it works. */
+  get refusal(): string | null {
+    return this.ending;
   }
 
   /** Takes one event, returns what the world must do, in order. */
@@ -141,7 +146,7 @@ export class ClientCore implements LinkOwner {
     this.statistics.calls++;
     const isFull = this.calls.size >= options.maxCalls;
     this.calls.set(call.callId, call);
-    if (this.refusal !== null) return this.settle(call, this.isOpen ? 'Unauthorized' : 'Closed', nowMs, this.refusal);
+    if (this.ending !== null) return this.settle(call, this.isOpen ? 'Unauthorized' : 'Closed', nowMs, this.ending);
     if (isFull) return this.settle(call, 'Overloaded', nowMs, `over ${options.maxCalls} calls at once`);
     if (nowMs >= deadlineMs) return this.settle(call, 'DeadlineExceeded', nowMs);
     this.timers.arm(call, deadlineMs);
@@ -385,7 +390,7 @@ export class ClientCore implements LinkOwner {
   }
 
   private isRefreshWanted(nowMs: number): boolean {
-    if (!this.isOpen || this.refusal !== null) return false;
+    if (!this.isOpen || this.ending !== null) return false;
     return !this.cache.isUsable || this.riders.size > 0 || nowMs < this.slowUntilMs;
   }
 
@@ -397,7 +402,7 @@ export class ClientCore implements LinkOwner {
 
   private end(status: 'Closed' | 'Unauthorized', reason: string, nowMs: number): void {
     this.isOpen = false;
-    this.refusal = reason;
+    this.ending = reason;
     for (const call of [...this.calls.values()]) {
       call.reason = reason;
       this.abandon(call, status, nowMs);

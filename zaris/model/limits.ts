@@ -19,7 +19,7 @@ export const maxRequestFrameBytes = 4 * 1024 * 1024;
 export const maxFrameMessages = 4096;
 
 /** Exactly-once records of a client that was silent for this long may go (by a logged entry), ms. */
-export const onceIdleExpiryMs = 600_000;
+export const onceIdleExpiryMs = 900_000;
 /**
  * A server closes, unread, a connection that was silent for longer than this: what was parked in its socket may be a repeat whose
  * record is about to go. A client sends no mutation again later than this after its first send.
