@@ -42,12 +42,10 @@ export function escapeMarkdown(text: string): string {
     .replace(/www\./gi, (found) => `${found.slice(0, 3)}&#46;`);
 }
 
-/** JSON that may stand inside a script element: no `<`, no line separators. */
+/** JSON that may stand inside a script element: no `<`, and nothing invisible (separators, bidi) as itself. */
 export function scriptSafeJson(value: unknown): string {
-  return JSON.stringify(value)
-    .replace(/</g, '\\u003c')
-    .replace(/\u2028/g, '\\u2028')
-    .replace(/\u2029/g, '\\u2029');
+  const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value).replace(/</g, '\\u003c').replace(invisible, escaped);
 }
 
 /** 1204567 → "1,204,567". */

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { Prng } from '../../lib/prng.ts';
+import { type FindingDraft, groupFindings } from './group-findings.ts';
+import type { EpochChange, Fault } from './model-timeline.ts';
+import { makeFindings } from './testing/synthetic-findings.ts';
+import { syntheticReport } from './testing/synthetic.ts';
+
+const base = syntheticReport('violated');
+const kill = (id: string, target: string, injectedMs: number): Fault => ({
+  ...(base.faults[0] as Fault), id, kind: 'kill', targets: [target], partition: null, outcome: 'confirmed',
+  stages: { plannedMs: injectedMs, injectedMs, confirmedMs: injectedMs + 50, healedMs: injectedMs + 5_000, healVerifiedMs: injectedMs + 5_100 },
+});
+const lost = (fault: Fault, count: number): FindingDraft[] =>
+  makeFindings(new Prng(1), [{ kind: 'lost', count, fault, spreadMs: 340, prefix: fault.id }]);
+
+describe('groupFindings', () => {
+  it('names the fault that hit the acknowledging node, with the longest distance of the group', () => {
+    const near = kill('F2', 'n2', 60_000);
+    const elsewhere = kill('F1', 'n5', 59_990);
+    const { groups, items } = groupFindings(lost(near, 37), { faults: [elsewhere, near], epochs: [] });
+    expect(groups).toHaveLength(1);
+    expect(groups[0]?.sentence).toMatch(/^37 of 37 lost writes were acknowledged ≤ \d+ ms before the kill of n2 \(F2\)$/);
+    const longest = Math.max(...items.map((item) => 60_000 - (item.operation.acknowledgedAtMs ?? 0)));
+    expect(groups[0]?.sentence).toContain(`≤ ${longest} ms`);
+    expect(groups[0]?.faultId).toBe('F2');
+  });
+
+  it('does not blame a fault that began after the write was already missed, or that had healed before', () => {
+    const [finding] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
+    const missedAt = finding.firstMissed?.atMs ?? 0;
+    const { groups } = groupFindings([finding], { faults: [kill('F8', 'n2', 40_000), kill('F9', 'n2', missedAt + 1)], epochs: [] });
+    expect(groups[0]?.faultId).toBeNull();
+    expect(groups[0]?.sentence).toContain('no fault and no failover');
+  });
+
+  it('falls back to the next failover of the partition', () => {
+    const [finding] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
+    const change: EpochChange = { atMs: 60_400, partition: finding.partition ?? 0, epoch: 9, term: 9, owner: 'n4', health: 'Degraded', kind: 'failover' };
+    const { groups } = groupFindings([finding], { faults: [], epochs: [{ ...change, partition: 63 }, change] });
+    expect(groups[0]?.sentence).toMatch(/before the failover of partition \d+ to n4 \(epoch 9\)/);
+  });
+
+  it('counts before the cap, and keeps some of every group', () => {
+    const [a, b] = [kill('F1', 'n1', 60_000), kill('F2', 'n2', 200_000)];
+    const drafts = [...lost(a, 400), ...lost(b, 2)];
+    const findings = groupFindings(drafts, { faults: [a, b], epochs: [], cap: 10 });
+    expect(findings.total).toBe(402);
+    expect(findings.groups.map((group) => group.count)).toEqual([400, 2]);
+    expect(findings.items).toHaveLength(10);
+    expect(findings.items.filter((item) => item.group === findings.groups[1]?.id)).toHaveLength(2);
+  });
+
+  it('tells where the values are now over the whole group', () => {
+    const fault = kill('F1', 'n9', 60_000);
+    const drafts = lost(fault, 3).map((draft, index): FindingDraft => ({
+      ...draft,
+      replicas: [{ node: 'n1', role: 'primary', answer: index === 0 ? 'has-it' : 'absent', value: null, version: null }, { node: 'n2', role: 'replica', answer: index === 2 ? 'no-answer' : 'absent', value: null, version: null }],
+    }));
+    expect(groupFindings(drafts, { faults: [fault], epochs: [] }).groups[0]?.whereNow).toBe('2 on no replica and 1 on n1 only (for 1 of them one replica or more did not answer)');
+  });
+});
