@@ -84,6 +84,8 @@ export class World {
   /** Called for every answer to a client, at delivery time. */
   onAnswer: (from: NodeId, connection: number, answer: Answer) => void = () => {};
   onNotice: (from: NodeId, notice: Notice) => void = () => {};
+  /** A node's process ended: its connections are closed. */
+  onStopped: (nodeId: NodeId, instance: number) => void = () => {};
   onSend: (from: NodeId, to: NodeId, message: PeerMessage) => boolean = () => true;
   onCrash: (nodeId: NodeId, error: Error) => void = (_, error) => {
     throw error;
@@ -163,9 +165,11 @@ export class World {
   kill(nodeId: NodeId): void {
     const node = this.node(nodeId);
     if (node.running === null) return;
+    const { instance } = node.running;
     node.running = null;
     node.paused = false;
     node.parked = [];
+    this.onStopped(nodeId, instance);
     for (const other of this.nodes.values()) {
       if (other === node || other.running === null || this.isCut(nodeId, other.nodeId)) continue;
       this.schedule(other.nodeId, { kind: 'linkDown', nodeId }, closeNoticeMs, null);
@@ -209,10 +213,27 @@ export class World {
 
   // Clients.
 
-  /** A request on a connection, delivered after a network delay. */
-  request(to: NodeId, connection: number, request: ClientRequest): void {
+  /** A request on a connection, delivered after a network delay to the process that accepted it, in the order sent. */
+  request(to: NodeId, connection: number, request: ClientRequest, instance: number | null = null): void {
+    this.fromClient(to, connection, { kind: 'request', connection, request }, instance);
+  }
+
+  /** The client's end of a connection is closed. */
+  closeConnection(to: NodeId, connection: number, instance: number): void {
+    this.fromClient(to, connection, { kind: 'connectionClosed', connection }, instance);
+  }
+
+  private fromClient(to: NodeId, connection: number, event: NodeEvent, instance: number | null): void {
     if (this.isCut('client', to)) return;
-    this.schedule(to, { kind: 'request', connection, request }, this.latency(), null);
+    const link = `client ${connection}`;
+    const atMs = Math.max(this.nowMs + this.latency(), this.lastDelivery.get(link) ?? 0);
+    this.lastDelivery.set(link, atMs);
+    this.agenda.push(atMs, { kind: 'deliver', to, instance, event, from: null });
+  }
+
+  /** The process that runs on a node now, or null. */
+  instance(nodeId: NodeId): number | null {
+    return this.nodes.get(nodeId)?.running?.instance ?? null;
   }
 
   bootstrap(settings: ClusterSettings): void {
@@ -328,7 +349,8 @@ export class World {
     }
   }
 
-  private latency(): number {
+  /** One draw of a one-way delay, ms. */
+  latency(): number {
     return this.options.network.minLatencyMs + this.network.exponential(this.options.network.meanExtraMs);
   }
 
