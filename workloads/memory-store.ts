@@ -47,7 +47,7 @@ export class MemoryStore {
         return { kind: 'ok', version: this.put(operation.key, operation.value, Infinity) };
       case 'delete':
         if (operation.expected !== undefined && !sameVersion(current.version, operation.expected)) return conflict('version differs');
-        if (current.value === null) return { kind: 'ok', version: current.version };
+        if (current.value === null) return conflict('absent');
         return { kind: 'ok', version: this.put(operation.key, null, Infinity) };
       case 'add': {
         const sum = String(Number(current.value ?? '0') + operation.delta);

@@ -52,7 +52,8 @@ export async function releaseCanary(options: CanaryOptions, planted: readonly st
 async function deleteKey(client: StoreClient, key: string, signal: AbortSignal): Promise<boolean> {
   for (let attempt = 0; attempt < maxTries && !signal.aborted; attempt++) {
     const completion = await client.execute({ f: 'delete', key });
-    if (completion.kind === 'ok') return true;
+    // Gone already: an earlier try ran and its answer was lost.
+    if (completion.kind === 'ok' || (completion.kind === 'fail' && completion.why === 'condition')) return true;
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   return false;

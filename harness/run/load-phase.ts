@@ -8,9 +8,11 @@ import { Mix } from '../../workloads/mix.ts';
 import type { ActiveRun } from './open-run.ts';
 import { LedgerFaultJournal } from './fault-journal.ts';
 import { aborted } from './interruption.ts';
+import { clockText } from './live-line.ts';
 import { Load } from './load.ts';
 import { watchNodes } from './node-watch.ts';
 import { interruptedLimits } from './phases.ts';
+import { unawaited } from './ports.ts';
 import { retireKeys } from './retirer.ts';
 import type { RunState } from './run-state.ts';
 import type { ChaosControl } from './world.ts';
@@ -48,7 +50,12 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
       chaos = await world.startChaos({
         settings, journal, clock, folder: state.folder,
         cluster: active.cluster.cluster, status: active.system.status, events: active.events,
-        environment: (problem) => state.against({ verdict: 'environment', reason: problem }),
+        against: (reason) => state.against(reason),
+        onSchedule: (schedule, unsupported) => {
+          unawaited(state.ledger.meta('schedule', schedule));
+          unawaited(state.ledger.meta('unsupported', [...unsupported]));
+          state.print(`Faults: ${schedule.events.length} planned (saved in schedule.json), healing from ${clockText(schedule.healFromMs)} on`);
+        },
       });
       const time = new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, settings.durationMs);

@@ -95,7 +95,9 @@ async function retireBatch(options: RetirerOptions, partition: number, exposed: 
     liveCheck.forget(key);
     unawaited(ledger.retire({ key, atNs: clock.nowNs(), exposed }));
     const deleted = await executor.run(client, session, { f: 'delete', key });
-    if (deleted.kind !== 'ok') continue;
+    // A value that had expired was gone already.
+    const isGone = deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition');
+    if (!isGone) continue;
     keys.retired(key);
     unawaited(ledger.release(key));
   }

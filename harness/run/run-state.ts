@@ -104,6 +104,10 @@ export class RunState {
     this.world.logger.warn({ verdict: reason.verdict }, reason.reason);
   }
 
+  get reasonsAgainst(): readonly VerdictReason[] {
+    return this.reasons;
+  }
+
   /** Prints one line for people. */
   print(text: string): void {
     this.live.print(text);

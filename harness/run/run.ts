@@ -7,9 +7,9 @@
  */
 import { EnvironmentError } from '../../docker/errors.ts';
 import { messageOf, NotRecoveredError } from '../errors.ts';
-import { createRunFolder, type RunFolder, runIdOf } from '../results.ts';
+import { createRunFolder, type RunFolder, runIdOf, writeVerdict } from '../results.ts';
 import type { RunSettings } from '../settings.ts';
-import type { VerdictReason } from '../verdict.ts';
+import { decideVerdict, exitCodeOf, type VerdictReason } from '../verdict.ts';
 import { aborted } from './interruption.ts';
 import { type ActiveRun, openRun } from './open-run.ts';
 import { interruptedLimits, type PhaseName } from './phases.ts';
@@ -26,24 +26,46 @@ export async function certify(settings: RunSettings, world: World): Promise<{ re
   const ledger = await world.openLedger(folder, settings);
   const state = new RunState(settings, world, folder, ledger);
   sayWhatComes(state);
-  const early = world.interruption.early;
-  early.addEventListener('abort', () => {
-    state.print('Interrupted: healing, then judging what there is. Once more stops at once.');
-    void world.preliminary(folder, `interrupted by ${world.interruption.signalName}`).catch((error: unknown) => {
-      world.logger.error({ error: messageOf(error) }, 'the preliminary report could not be written');
-    });
-  }, { once: true });
+  const { interruption } = world;
+  interruption.listen();
+  interruption.early.addEventListener('abort', () => interrupted(state), { once: true });
   try {
     await attempt(state);
   } finally {
     await closeLedger(state, ledger);
   }
-  const limitMs = early.aborted ? interruptedLimits.verify + interruptedLimits.report : state.limits.verify + state.limits.report;
-  const end = await state.phases.run('verify', limitMs, [world.interruption.atOnce], (signal) => world.judge(folder, signal));
-  if (end.kind === 'done') return { folder, judged: end.value };
-  const verdict = 'inconclusive';
-  const headline = `INCONCLUSIVE: the verifier did not end within ${Math.round(limitMs / 1_000)} s; judge the run again with "certify verify ${runId}".`;
-  return { folder, judged: { verdict, exitCode: 3, headline, lines: [] } };
+  const judged = await judge(state);
+  writeVerdict(folder, { runId, verdict: judged.verdict, exitCode: judged.exitCode, headline: judged.headline });
+  return { folder, judged };
+}
+
+function interrupted(state: RunState): void {
+  const { world, folder } = state;
+  const why = world.interruption.uncaught === null ? `interrupted by ${world.interruption.signalName}` : 'stopped by an error of the harness';
+  state.print(`The run is ${why}: healing, then judging what there is. Ctrl-C stops at once.`);
+  world.preliminary(folder, state.tally, why).catch((error: unknown) => {
+    world.logger.error({ error: messageOf(error) }, 'the preliminary report could not be written');
+  });
+}
+
+/** Judges what is in the ledger, within its limit; a verifier that does not end leaves the verdict to what is known without it. */
+async function judge(state: RunState): Promise<Judged> {
+  const { world, folder } = state;
+  const isEarly = world.interruption.early.aborted;
+  const limitMs = isEarly ? interruptedLimits.verify + interruptedLimits.report : state.limits.verify + state.limits.report;
+  let why: string;
+  try {
+    const atOnce = world.interruption.uncaught === null ? [world.interruption.atOnce] : [];
+    const end = await state.phases.run('verify', limitMs, atOnce, (signal) => world.judge(folder, signal));
+    if (end.kind === 'done') return end.value;
+    why = `the verifier did not end within ${Math.round(limitMs / 1_000)} s`;
+  } catch (error) {
+    world.logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'the verifier failed');
+    why = `the verifier failed (${messageOf(error)})`;
+  }
+  const verdict = decideVerdict([...state.reasonsAgainst, { verdict: 'inconclusive', reason: why }]);
+  const headline = `${verdict.toUpperCase()}: ${why}; "certify verify ${folder.runId}" judges the run again.`;
+  return { verdict, exitCode: exitCodeOf(verdict), headline, lines: state.reasonsAgainst.map(({ reason }) => reason) };
 }
 
 /** The part that needs a cluster. What goes wrong becomes a reason. */
@@ -63,6 +85,8 @@ async function attempt(state: RunState): Promise<void> {
     state.against(reasonOf(error, state.phases.current));
     world.logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'the run was cut short by an error');
   } finally {
+    const { uncaught } = world.interruption;
+    if (uncaught !== null) state.against(reasonOf(uncaught.error, state.phases.current));
     if (world.interruption.signalName !== null) {
       state.against({ verdict: 'interrupted', reason: `The run was ended early by ${world.interruption.signalName}.` });
     }

@@ -2,6 +2,7 @@
  * Everything real that a run touches, as arguments: tests hand in a store in memory and a cluster of objects.
  */
 import type { Cluster, EventSource, StatusSource } from '../../chaos/ports.ts';
+import type { Schedule } from '../../chaos/schedule.ts';
 import type { FaultJournal } from '../../chaos/journal.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -12,6 +13,7 @@ import type { System } from '../systems/system.ts';
 import type { VerdictReason, Verdict } from '../verdict.ts';
 import type { Interruption } from './interruption.ts';
 import type { RunLedger } from './ports.ts';
+import type { Tally } from './tally.ts';
 
 /** Chaos at work. */
 export interface ChaosControl {
@@ -29,8 +31,9 @@ export interface ChaosOptions {
   readonly events: EventSource;
   readonly clock: Clock;
   readonly folder: RunFolder;
-  /** Takes note of a trouble of the environment (not of the store). */
-  readonly environment: (problem: string) => void;
+  /** Takes note of what stands against a certificate. */
+  readonly against: (reason: VerdictReason) => void;
+  readonly onSchedule: (schedule: Schedule, unsupported: ReadonlyMap<string, string>) => void;
 }
 
 /** What is known of a run's end besides its ledger; kept in the ledger so that a verdict can be recomputed offline. */
@@ -67,7 +70,7 @@ export interface World {
   openCluster(options: OpenClusterOptions): Promise<RunCluster>;
   startChaos(options: ChaosOptions): Promise<ChaosControl>;
   /** Writes a preliminary report from what is on disk; quick. */
-  preliminary(folder: RunFolder, why: string): Promise<void>;
+  preliminary(folder: RunFolder, tally: Tally, why: string): Promise<void>;
   /** Judges the ledger of a run and writes its reports. */
   judge(folder: RunFolder, signal: AbortSignal): Promise<Judged>;
 }

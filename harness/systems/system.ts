@@ -66,7 +66,8 @@ export interface PeekedKey {
 /** One replica's answer about one partition. */
 export interface Peeked {
   readonly nodeId: string;
-  readonly incarnation: number;
+  /** Null where the answer does not say. */
+  readonly incarnation: number | null;
   readonly role: string;
   /** Last applied entry. */
   readonly applied: Version;

@@ -1,0 +1,47 @@
+/** `certify doctor` and `certify clean`: what this machine can do, and what runs left on its engine. */
+import { fileURLToPath } from 'node:url';
+import Table from 'cli-table3';
+import { ensureBaseImage } from '../../docker/base-image.ts';
+import { examineHost } from '../../docker/doctor.ts';
+import { connectEngine, ensureEngine } from '../../docker/engine.ts';
+import { EnvironmentError, messageOf } from '../../docker/errors.ts';
+import { cleanRun, sweep } from '../../docker/sweep.ts';
+
+const projectDir = fileURLToPath(new URL('../..', import.meta.url));
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Tries everything that faults need in a throw-away container, and prints a table. */
+export async function doctorCommand(): Promise<number> {
+  const engine = await ensureEngine({ say });
+  const base = await ensureBaseImage({ docker: engine.docker, projectDir, say });
+  const capabilities = await examineHost(engine, base);
+  const table = new Table({ head: ['what', 'able', 'faults that need it', 'evidence'], style: { head: [], border: [] }, wordWrap: true, colWidths: [22, 6, 30, 60] });
+  for (const each of capabilities) table.push([each.name, each.able ? 'yes' : 'NO', each.faults.join(', '), each.evidence]);
+  process.stdout.write(`${table.toString()}\n`);
+  return 0;
+}
+
+/** Removes one run by name, or everything whose owner is provably dead. */
+export async function cleanCommand(run: string | null): Promise<number> {
+  const engine = await connect();
+  if (run !== null) {
+    const removed = await cleanRun(engine.docker, run);
+    const count = removed.containers + removed.networks + removed.volumes;
+    process.stdout.write(count === 0 ? `There is nothing of run ${run} on the engine.\n` : `Removed ${removed.containers} containers, ${removed.networks} networks and ${removed.volumes} volumes of run ${run}.\n`);
+    if (removed.problems.length > 0) throw new EnvironmentError(`Not everything could be removed: ${removed.problems.join('; ')}.`);
+    return 0;
+  }
+  const report = await sweep(engine.docker);
+  for (const each of report.swept) process.stdout.write(`Removed run ${each.runId} (${each.proof ?? 'by name'}).\n`);
+  for (const each of report.spared) process.stdout.write(`Left run ${each.runId} alone: ${each.why}.\n`);
+  if (report.swept.length + report.spared.length === 0) process.stdout.write('There is nothing to clean.\n');
+  return 0;
+}
+
+async function connect(): ReturnType<typeof connectEngine> {
+  try {
+    return await connectEngine();
+  } catch (error) {
+    throw new EnvironmentError(`No Docker engine answers (${messageOf(error)}): there is nothing to clean until it runs.`);
+  }
+}

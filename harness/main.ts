@@ -1,0 +1,89 @@
+/**
+ * The program `certify`: one command line, one exit code.
+ *
+ * Invariant: every end has an exit code of DESIGN §9, also told through the file that the launcher names; whatever nobody caught is
+ * 70. Signals are taken from the first moment on, so that no early Ctrl-C leaves containers behind.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type Command, parseCommandLine } from './cli.ts';
+import { messageOf, UsageError } from './errors.ts';
+import { Interruption } from './run/interruption.ts';
+import { exitCodeOf, usageExitCode } from './verdict.ts';
+
+/** Set by the launcher: the exit code is written there by every orderly end. */
+const verdictFileVariable = 'ZARIS_VERDICT_FILE';
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+async function execute(command: Command, interruption: Interruption): Promise<number> {
+  switch (command.kind) {
+    case 'text':
+      process.stdout.write(command.text);
+      return 0;
+    case 'run':
+      return (await import('./commands/run-command.ts')).runCommand(command.settings, interruption);
+    case 'verify':
+      return (await import('./commands/verify-command.ts')).verifyCommand(command.resultsDir, command.run);
+    case 'report':
+      return (await import('./commands/verify-command.ts')).reportCommand(command.resultsDir, command.run);
+    case 'check':
+      return (await import('./commands/check-command.ts')).checkCommand(command.argv);
+    case 'list':
+      return (await import('./commands/list-command.ts')).listCommand(command.resultsDir);
+    case 'clean':
+      return (await import('./commands/engine-commands.ts')).cleanCommand(command.run);
+    case 'doctor':
+      return (await import('./commands/engine-commands.ts')).doctorCommand();
+  }
+}
+
+/** The exit code of an error that ended the program, said in one sentence. */
+function exitCodeOfError(error: unknown): number {
+  if (error instanceof UsageError) {
+    say(`certify: ${error.message}`);
+    return usageExitCode;
+  }
+  if (error instanceof Error && (error.name === 'EnvironmentError' || error.name === 'LedgerFileError')) {
+    say(`certify: ${error.message}`);
+    return error.name === 'EnvironmentError' ? exitCodeOf('environment') : usageExitCode;
+  }
+  say(`certify: fault of the harness: ${messageOf(error)}`);
+  if (error instanceof Error && error.stack !== undefined) say(error.stack);
+  return exitCodeOf('harness-fault');
+}
+
+/** Ends the process; the verdict file is written last. */
+function end(exitCode: number): never {
+  const file = process.env[verdictFileVariable];
+  if (file !== undefined && file !== '') {
+    try {
+      writeFileSync(file, String(exitCode));
+    } catch (error) {
+      say(`certify: the verdict file could not be written (${messageOf(error)})`);
+      process.exit(exitCodeOf('harness-fault'));
+    }
+  }
+  process.exit(exitCode);
+}
+
+async function main(): Promise<void> {
+  const interruption = new Interruption();
+  const fatal = (error: unknown): void => {
+    // The run loop is told to end early and cleans up; a second error, or none listening, ends at once.
+    if (interruption.fatal(error)) return;
+    end(exitCodeOfError(error));
+  };
+  process.on('uncaughtException', fatal);
+  process.on('unhandledRejection', fatal);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.received(signal));
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+  let exitCode: number;
+  try {
+    exitCode = await execute(await parseCommandLine(process.argv.slice(2), version), interruption);
+  } catch (error) {
+    exitCode = exitCodeOfError(error);
+  }
+  end(exitCode);
+}
+
+void main();

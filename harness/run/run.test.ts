@@ -1,0 +1,175 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EnvironmentError } from '../../docker/errors.ts';
+import { silentLogger } from '../../lib/logger.ts';
+import { parseCommandLine } from '../cli.ts';
+import type { RunSettings } from '../settings.ts';
+import { MemoryLedger } from '../testing/memory-ledger.ts';
+import { MemoryWorld } from '../testing/memory-world.ts';
+import { decideVerdict, exitCodeOf } from '../verdict.ts';
+import { canaryKeys } from './canary.ts';
+import { playChaos } from './chaos-control.ts';
+import { Interruption } from './interruption.ts';
+import { certify } from './run.ts';
+import type { RunEnd, World } from './world.ts';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'certify-run-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A short schedule: two kills and a pause, healed before the end. */
+const schedule = {
+  version: 1,
+  durationMs: 5_000,
+  healFromMs: 4_000,
+  events: [
+    { id: 'F1', at: '300ms', fault: 'kill', target: 'node:n1', durationMs: 700 },
+    { id: 'F2', at: '1200ms', fault: 'pause', target: 'node:n2', durationMs: 600 },
+    { id: 'F3', at: '2500ms', fault: 'kill', target: 'node:n3', durationMs: 600 },
+  ],
+};
+
+async function settingsOf(duration = '5s', ...more: string[]): Promise<RunSettings> {
+  const file = join(folder, 'schedule.json');
+  writeFileSync(file, JSON.stringify(schedule));
+  const chaos = more.includes('--chaos') ? [] : ['--schedule', file];
+  const words = ['--duration', duration, '--partitions', '16', '--sessions', '8', '--rate', '800', '--seed', '5', ...chaos, '--results', join(folder, 'results'), ...more];
+  const command = await parseCommandLine(words, '0');
+  if (command.kind !== 'run') throw new Error('not a run');
+  return command.settings;
+}
+
+let nextProcessId = 1;
+
+interface Rig {
+  readonly cluster: MemoryWorld;
+  readonly ledger: MemoryLedger;
+  readonly world: World;
+  readonly interruption: Interruption;
+  readonly printed: string[];
+}
+
+function rig(overrides: Partial<World> = {}): Rig {
+  const cluster = new MemoryWorld(5);
+  const ledger = new MemoryLedger();
+  const interruption = new Interruption();
+  const printed: string[] = [];
+  const world: World = {
+    system: cluster.asSystem(),
+    clock: { nowMs: () => performance.now(), wallMs: () => Date.now() },
+    logger: silentLogger,
+    interruption,
+    out: { write: (text: string) => printed.push(text) },
+    processId: nextProcessId++,
+    openLedger: async () => ledger,
+    openCluster: async () => cluster.asRunCluster(),
+    startChaos: playChaos,
+    preliminary: async () => undefined,
+    judge: async () => {
+      const end = ledger.metas.get('end') as RunEnd;
+      const verdict = decideVerdict(end.reasons);
+      return { verdict, exitCode: exitCodeOf(verdict), headline: verdict, lines: end.reasons.map((each) => each.reason) };
+    },
+    ...overrides,
+  };
+  return { cluster, ledger, world, interruption, printed };
+}
+
+const endOf = (ledger: MemoryLedger): RunEnd => ledger.metas.get('end') as RunEnd;
+
+describe('a run, end to end, in memory', () => {
+  it('goes through faults, reads everything back and ends certified', { timeout: 30_000 }, async () => {
+    const { cluster, ledger, world, printed } = rig();
+    const { folder: run, judged } = await certify(await settingsOf(), world);
+    expect(judged.lines).toEqual([]);
+    expect(judged.exitCode).toBe(0);
+    expect(cluster.disposed).toBe(1);
+    expect(ledger.closed).toBe(true);
+    const confirmed = ledger.faults.filter((row) => row.stage === 'confirmed').map((row) => row.faultId);
+    expect(confirmed.toSorted()).toEqual(['F1', 'F2', 'F3']);
+    expect(ledger.epochChanges.filter((row) => row.kind === 'failover').length).toBeGreaterThanOrEqual(6);
+    const writtenKeys = new Set(ledger.intents.filter((row) => row.operation.f !== 'read').map((row) => row.operation.key));
+    const readKeys = new Set(ledger.finalReads.filter((row) => row.completion.kind === 'ok').map((row) => row.key));
+    expect([...writtenKeys].filter((key) => !readKeys.has(key))).toEqual([]);
+    expect(endOf(ledger).readBack.done).toBe(endOf(ledger).readBack.expected);
+    expect(endOf(ledger).replicas.answered).toBe(endOf(ledger).replicas.asked);
+    expect(endOf(ledger).canaryDeleted).toEqual(canaryKeys());
+    expect(endOf(ledger).canarySeenLive).toEqual(canaryKeys());
+    expect(existsSync(run.schedule)).toBe(true);
+    expect(JSON.parse(readFileSync(run.verdict, 'utf8'))).toMatchObject({ verdict: 'certified', exitCode: 0 });
+    expect(readFileSync(join(folder, 'results', 'latest', 'verdict.json'), 'utf8')).toContain('certified');
+    expect(printed.join('')).toMatch(/failovers \d+/);
+  });
+
+  it('ends early at a signal, judged, with exit 130 and nothing left', { timeout: 30_000 }, async () => {
+    let preliminary = 0;
+    const { cluster, ledger, world, interruption } = rig({
+      preliminary: async () => {
+        preliminary++;
+      },
+    });
+    setTimeout(() => interruption.received('SIGINT'), 1_500);
+    const startedMs = performance.now();
+    const { judged } = await certify(await settingsOf('60s'), world);
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
+    expect(judged.exitCode).toBe(130);
+    expect(preliminary).toBe(1);
+    expect(cluster.disposed).toBe(1);
+    expect(endOf(ledger).interruptedBy).toBe('SIGINT');
+    expect(endOf(ledger).readBack.expected).toBeGreaterThan(100);
+    expect(endOf(ledger).readBack.done).toBe(endOf(ledger).readBack.expected);
+  });
+
+  it('stops at once at a second signal and still removes the cluster', { timeout: 30_000 }, async () => {
+    const { cluster, world, interruption } = rig();
+    setTimeout(() => interruption.received('SIGTERM'), 1_000);
+    setTimeout(() => interruption.received('SIGTERM'), 1_050);
+    const { judged } = await certify(await settingsOf('60s'), world);
+    expect(judged.exitCode).toBe(130);
+    expect(cluster.disposed).toBe(1);
+  });
+
+  it('says environment when the cluster cannot be had, and harness fault when something breaks', { timeout: 30_000 }, async () => {
+    const noEngine = rig({ openCluster: () => Promise.reject(new EnvironmentError('No engine: start one.')) });
+    expect((await certify(await settingsOf(), noEngine.world)).judged).toMatchObject({ exitCode: 4, lines: ['No engine: start one.'] });
+    const broken = rig({ startChaos: () => Promise.reject(new TypeError('x is undefined')) });
+    const { judged } = await certify(await settingsOf(), broken.world);
+    expect(judged.exitCode).toBe(70);
+    expect(broken.cluster.disposed).toBe(1);
+  });
+
+  it('ends in 70, cleaned up, when an error is caught by nobody', { timeout: 30_000 }, async () => {
+    const { cluster, world, interruption } = rig();
+    setTimeout(() => expect(interruption.fatal(new Error('boom'))).toBe(true), 1_000);
+    const { judged } = await certify(await settingsOf('60s'), world);
+    expect(judged.exitCode).toBe(70);
+    expect(judged.lines.join()).toContain('boom');
+    expect(cluster.disposed).toBe(1);
+  });
+
+  it('notices a node that dies by itself, and a cluster that stays hurt', { timeout: 60_000 }, async () => {
+    const { cluster, world, interruption } = rig();
+    cluster.startNode = async () => undefined;
+    setTimeout(() => void cluster.kill('n5'), 200);
+    setTimeout(() => interruption.received('SIGINT'), 3_000);
+    const { judged } = await certify(await settingsOf('60s', '--chaos', 'none'), world);
+    expect(judged.lines.join('\n')).toMatch(/n5 ended with exit code 137 without a fault of ours/);
+    expect(judged.lines.join('\n')).toMatch(/not healthy 10 s after the last heal: nodes n5 are not alive/);
+    expect(judged.exitCode).toBe(130);
+  });
+
+  it('sees a planted loss live', { timeout: 30_000 }, async () => {
+    const { cluster, ledger, world, printed } = rig();
+    const lose = setInterval(() => {
+      const row = ledger.intents.find((each) => each.operation.f === 'write' && each.operation.key.startsWith('s') && ledger.committed.has(each.operationId));
+      if (row !== undefined) cluster.store.forget(row.operation.key);
+    }, 50);
+    await certify(await settingsOf('5s', '--workload', 'set', '--read-ratio', '0.7'), world);
+    clearInterval(lose);
+    expect(printed.join('')).toContain('LOSS SEEN');
+  });
+});

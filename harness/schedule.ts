@@ -1,0 +1,45 @@
+/** The schedule of a run: drawn from its seed, or read from a file. */
+import { readFileSync } from 'node:fs';
+import { defaultFaults, expandSchedule } from '../chaos/expand.ts';
+import { type FaultName, partitionShapes } from '../chaos/faults.ts';
+import { type Schedule, scheduleVersion } from '../chaos/schedule.ts';
+import { parseSchedule, ScheduleError } from '../chaos/schedule-file.ts';
+import { Prng } from '../lib/prng.ts';
+import { messageOf, UsageError } from './errors.ts';
+import type { RunSettings } from './settings.ts';
+
+/** Events of the cluster that a drawn fault may strike at. */
+const strikeMoments: readonly string[] = ['failover', 'epoch'];
+
+/** Reads the settings' schedule file, or null when they name none. Throws {@link UsageError}. */
+export function readScheduleFile(settings: RunSettings): Schedule | null {
+  if (settings.scheduleFile === null) return null;
+  try {
+    const text = readFileSync(settings.scheduleFile, 'utf8');
+    const nodeIds = Array.from({ length: settings.nodeCount }, (_, index) => `n${index + 1}`);
+    return parseSchedule(text, { nodeIds, partitionCount: settings.partitionCount });
+  } catch (error) {
+    if (!(error instanceof ScheduleError) && (error as NodeJS.ErrnoException).code === undefined) throw error;
+    throw new UsageError(`The schedule ${settings.scheduleFile} cannot be used (${messageOf(error)}).`);
+  }
+}
+
+/** The schedule that a run plays. `unsupported`: what the host cannot do; such faults are drawn only when asked for by name. */
+export function scheduleOf(settings: RunSettings, unsupported: ReadonlyMap<string, string>): Schedule {
+  const file = readScheduleFile(settings);
+  if (file !== null) return file;
+  const { seed, durationMs, chaosLevel: level, nodeCount } = settings;
+  if (level === 'none') {
+    return { version: scheduleVersion, name: null, seed, level: null, durationMs, healFromMs: durationMs, events: [], expect: null, workload: {}, cluster: {} };
+  }
+  const faults = settings.faultNames ?? drawable(defaultFaults(level), unsupported, nodeCount);
+  return expandSchedule({ seed, durationMs, level, faults, nodeCount, moments: strikeMoments }, new Prng(seed).fork('schedule'));
+}
+
+/** Faults of a level that this host can do; shapes count as partitions. */
+function drawable(faults: readonly FaultName[], unsupported: ReadonlyMap<string, string>, nodeCount: number): readonly FaultName[] {
+  const able = faults.filter((name) => !unsupported.has(name) && !(isShape(name) && unsupported.has('partition')));
+  return nodeCount > 1 ? able : able.filter((name) => !isShape(name));
+}
+
+const isShape = (name: FaultName): boolean => partitionShapes.some((shape) => shape === name);

@@ -1,0 +1,162 @@
+/** Zaris as a system to certify. */
+import type { SystemStatus } from '../../chaos/ports.ts';
+import type { StoreClient } from '../../workloads/port.ts';
+import { ZarisClient } from '../../zaris/client/client.ts';
+import type { ClusterSettings } from '../../zaris/model/client-wire.ts';
+import { partitionOf } from '../../zaris/model/segments.ts';
+import type { ClusterView } from '../../zaris/model/view.ts';
+import type { NodeEndpoints } from '../clusters/run-cluster.ts';
+import type { ClusterPlan, ConnectOptions, Contract, NodeAddress, Peeked, RunningSystem, System, SystemFacts } from './system.ts';
+import { callWith, completionOf } from './zaris-completions.ts';
+import { ZarisEvents } from './zaris-events.ts';
+import { newestView } from './zaris-http.ts';
+import { statusOfView } from './zaris-status.ts';
+
+/** Clients that the sessions share; each keeps one connection per node. */
+const clientCount = 4;
+const pollMs = 150;
+const peekTimeoutMs = 2_000;
+const adminTimeoutMs = 5_000;
+
+function contractOf(plan: ClusterPlan): Contract {
+  if (plan.replicationFactor === 1) {
+    return { acknowledgement: 'An acknowledged write is in the memory of one node, and is lost with its process.', durable: false, permittedLoss: 'any restart of the node' };
+  }
+  return {
+    acknowledgement: `An acknowledged write is in the memory of every in-sync copy, at least ${plan.minInSync}, and survives as long as one of them (or an eligible former one) keeps its process.`,
+    durable: true,
+    permittedLoss: null,
+  };
+}
+
+function nodeEnvironment(_plan: ClusterPlan, nodeId: string, _index: number, nodes: readonly NodeEndpoints[]): Record<string, string> {
+  const own = nodes.find((node) => node.nodeId === nodeId);
+  return {
+    ZARIS_NODE_ID: nodeId,
+    ZARIS_DATA_DIR: '/data',
+    ZARIS_PEERS: nodes.filter((node) => node.nodeId !== nodeId).map((node) => `${node.nodeId}=${node.clusterAddress}`).join(','),
+    ...(own === undefined ? {} : { ZARIS_ADVERTISE_CLIENT: own.clientAddress, ZARIS_ADVERTISE_CLUSTER: own.clusterAddress }),
+  };
+}
+
+export const zaris: System = {
+  name: 'zaris',
+  contract: contractOf,
+  capabilities: { versions: true, compareAndSet: true, create: true, counters: true, ttl: true, peek: true },
+  defaultMinInSync: (replicationFactor) => (replicationFactor >= 3 ? 2 : 1),
+  nodeEnvironment,
+  connect: (options) => new RunningZaris(options),
+};
+
+class RunningZaris implements RunningSystem {
+  private readonly plan: ClusterPlan;
+  private readonly nowMs: () => number;
+  private readonly addresses: NodeAddress[];
+  private readonly clients: Promise<ZarisClient>[] = [];
+  private readonly notices: ZarisEvents;
+  readonly status = { status: (): Promise<SystemStatus | null> => this.readStatus() };
+
+  constructor({ plan, addresses, nowMs }: ConnectOptions) {
+    this.plan = plan;
+    this.nowMs = nowMs;
+    this.addresses = [...addresses];
+    this.notices = new ZarisEvents(this.addresses, nowMs);
+  }
+
+  client(session: number): StoreClient {
+    const opening = this.shared(session % clientCount);
+    return {
+      execute: async (operation) => completionOf(operation, await callWith(await opening, operation)),
+      close: async () => undefined,
+    };
+  }
+
+  partitionOf(key: string): number {
+    return partitionOf(key, this.plan.partitionCount);
+  }
+
+  async bootstrap(deadlineMs: number, signal: AbortSignal): Promise<void> {
+    const untilMs = this.nowMs() + deadlineMs;
+    const { clusterId, replicationFactor, minInSync, partitionCount, nodeCount } = this.plan;
+    const settings = { clusterId, replicationFactor, minInSync, partitionCount, initialNodes: nodeCount };
+    let last = 'no node answered';
+    let isBootstrapped = false;
+    while (this.nowMs() < untilMs && !signal.aborted) {
+      const view = await newestView(this.addresses);
+      if (view !== null && view.clusterId !== '') {
+        if (view.clusterId !== clusterId) throw new Error(`another cluster, ${view.clusterId}, answers at these addresses`);
+        const unwell = view.partitions.filter((partition) => partition.health !== 'Healthy' || !partition.serving).length;
+        if (view.partitions.length === partitionCount && unwell === 0) return;
+        last = `${view.nodes.length} of ${nodeCount} nodes registered, ${unwell} of ${view.partitions.length} partitions not healthy`;
+      } else if (!isBootstrapped) {
+        const result = await this.askToBootstrap(settings);
+        isBootstrapped = result.status === 'Ok';
+        last = `bootstrap: ${result.status}${result.reason === undefined ? '' : ` (${result.reason})`}`;
+      }
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+    throw new Error(`${last} after ${Math.round(deadlineMs / 1_000)} s`);
+  }
+
+  async facts(): Promise<SystemFacts> {
+    const view = await this.view();
+    return { build: '', replicationFactor: view.replicationFactor, minInSync: view.minInSync, partitions: view.partitionCount, versions: [] };
+  }
+
+  async peek(nodeId: string, partition: number, keys: readonly string[]): Promise<Peeked | null> {
+    const client = await this.shared(0);
+    const { copy, status } = await client.peek(nodeId, partition, keys, { timeoutMs: peekTimeoutMs, maxAttempts: 1 });
+    if (status !== 'Ok' || copy === undefined) return null;
+    return {
+      nodeId,
+      incarnation: null,
+      role: copy.role,
+      applied: [copy.applied.term, copy.applied.seq],
+      commitSeq: copy.commitSeq,
+      digest: copy.digest,
+      keyCount: copy.keyCount,
+      keys: copy.values.map(({ key, value, version }) => ({
+        key,
+        value: value ?? null,
+        version: version === undefined ? null : [version.term, version.seq],
+      })),
+    };
+  }
+
+  events(): ReturnType<ZarisEvents['poll']> {
+    return this.notices.poll();
+  }
+
+  nodeAdded(address: NodeAddress): void {
+    this.addresses.push(address);
+  }
+
+  async close(): Promise<void> {
+    const clients = await Promise.allSettled(this.clients.splice(0));
+    for (const each of clients) if (each.status === 'fulfilled') await each.value.close();
+  }
+
+  /** One of the clients that the sessions share; opened without waiting for a map, which a new cluster does not have. */
+  private shared(index: number): Promise<ZarisClient> {
+    const seeds = this.addresses.map((address) => `${address.host}:${address.clientPort}`).join(',');
+    return (this.clients[index] ??= ZarisClient.connect(`zaris://${seeds}/`, { connectTimeoutMs: 0 }));
+  }
+
+  private async askToBootstrap(settings: ClusterSettings): Promise<{ readonly status: string; readonly reason?: string }> {
+    const [first] = this.addresses;
+    if (first === undefined) throw new Error('the cluster has no nodes');
+    const client = await this.shared(0);
+    return client.admin({ kind: 'bootstrap', settings }, `${first.host}:${first.clientPort}`, { timeoutMs: adminTimeoutMs, maxAttempts: 1 });
+  }
+
+  private async view(): Promise<ClusterView> {
+    const view = await newestView(this.addresses);
+    if (view === null) throw new Error('no node gave a confirmed view of the cluster');
+    return view;
+  }
+
+  private async readStatus(): Promise<SystemStatus | null> {
+    const view = await newestView(this.addresses);
+    return view === null || view.partitions.length === 0 ? null : statusOfView(view, this.nowMs());
+  }
+}
