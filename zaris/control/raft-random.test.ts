@@ -1,6 +1,7 @@
 /** Random worlds: whatever links, disks and processes do, the checks of RaftWorld hold, and progress resumes after healing. */
 import { describe, expect, it } from 'vitest';
 import { present } from '../../lib/assert.ts';
+import type { ConfigChange } from './raft-config.ts';
 import { RaftWorld } from './raft-test-world.ts';
 
 const seeds = 400;
@@ -12,55 +13,77 @@ interface Tally {
   reads: number;
   elections: number;
   wipes: number;
-  replaced: number;
+  swaps: number;
   removed: number;
   snapshots: number;
 }
 
+/** Voters in the config that stands, and how many of those disks may still be lost. */
+function wipesLeft(world: RaftWorld): number {
+  const { voters } = world.config;
+  const gone = voters.filter(({ nodeId, diskId }) => world.node(nodeId).diskId !== diskId).length;
+  return world.isSettled ? Math.floor((voters.length - 1) / 2) - gone : 0;
+}
+
+function halve(world: RaftWorld, names: readonly string[]): void {
+  const side = world.random.shuffle(names).slice(0, Math.floor(names.length / 2));
+  for (const a of side) {
+    for (const b of names.filter((other) => !side.includes(other))) {
+      world.cut(a, b);
+      world.cut(b, a);
+    }
+  }
+}
+
+/** Asks any node that takes itself for a leader to swap or remove a voter that may be well. */
+function reconfigure(world: RaftWorld, names: readonly string[], tally: Tally): void {
+  const { random } = world;
+  const leaders = [...world.nodes.values()].filter(({ raft }) => raft?.role === 'leader');
+  if (leaders.length === 0) return;
+  const leader = random.pick(leaders);
+  const raft = present(leader.raft, 'leader');
+  const old = random.pick(raft.config.voters);
+  const spare = raft.config.learners.find((learner) => world.isCaughtUp(raft, learner));
+  const propose = (change: ConfigChange): boolean =>
+    world.act(leader.nodeId, () => raft.proposeConfig(change, world.nowMs)) !== null;
+  if (random.chance(0.7)) {
+    if (spare === undefined) return;
+    if (random.chance(0.5)) halve(world, names);
+    if (propose({ kind: 'replace', old, new: spare })) tally.swaps++;
+  } else if (raft.config.voters.length > 2 && wipesLeft(world) > 0) {
+    if (propose({ kind: 'remove', voter: old })) tally.removed++;
+  }
+}
+
 function hurt(world: RaftWorld, names: readonly string[], tally: Tally): void {
   const { random } = world;
-  const name = random.pick(names);
-  const node = world.node(name);
-  const gone = world.config.voters.filter(({ nodeId, diskId }) => world.node(nodeId).diskId !== diskId).length;
-  const spare = Math.floor((world.config.voters.length - 1) / 2) - gone;
-  switch (random.below(8)) {
+  const leader = world.leader()?.nodeId;
+  const name = leader !== undefined && random.chance(0.4) ? leader : random.pick(names);
+  switch (random.below(9)) {
     case 0:
-    case 1: {
-      const leader = world.leader()?.nodeId ?? name;
-      world.crash(random.chance(0.5) ? leader : name);
+    case 1:
+      world.crash(name);
       if (random.chance(0.5)) world.closeLinks(name);
       break;
-    }
     case 2:
-      world.isolate(random.chance(0.5) ? (world.leader()?.nodeId ?? name) : name);
+      world.isolate(name);
       break;
     case 3:
       world.cut(name, random.pick(names));
       break;
-    case 4: {
-      const side = random.shuffle(names).slice(0, Math.floor(names.length / 2));
-      for (const a of side) {
-        for (const b of names.filter((other) => !side.includes(other))) {
-          world.cut(a, b);
-          world.cut(b, a);
-        }
-      }
+    case 4:
+      halve(world, names);
       break;
-    }
-    case 5:
-      if (spare < 1 || !world.isSettled || !world.config.voters.some((voter) => voter.diskId === node.diskId)) break;
+    case 5: {
+      const { diskId } = world.node(name);
+      if (wipesLeft(world) < 1 || !world.config.voters.some((voter) => voter.diskId === diskId)) break;
       world.wipe(name);
       tally.wipes++;
       break;
-    case 6: {
-      const leader = world.leader();
-      if (gone > 0 || !world.isSettled || world.config.voters.length < 3 || leader === null) break;
-      const voter = random.pick(world.config.voters);
-      const raft = present(leader.raft, 'leader');
-      const change = { kind: 'remove', voter } as const;
-      if (world.act(leader.nodeId, () => raft.proposeConfig(change, world.nowMs)) !== null) tally.removed++;
-      break;
     }
+    case 6:
+      reconfigure(world, names, tally);
+      break;
     default:
       world.heal();
       for (const other of names) if (world.node(other).raft === null) world.start(other);
@@ -75,8 +98,10 @@ function runSeed(seed: number, tally: Tally): void {
     slowChance: (seed % 5) * 0.03,
     snapshotEvery: 20,
   });
-  const names = ['n1', 'n2', 'n3', 'n4', 'n5'].slice(0, seed % 2 === 0 ? 3 : 5);
-  world.found(...names);
+  const size = seed % 2 === 0 ? 3 : 5;
+  const names = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'].slice(0, size + 1);
+  world.found(...names.slice(0, size));
+  world.add(present(names[size], 'spare'));
   const { random } = world;
   const endMs = world.nowMs + chaosMs;
   let command = 0;
@@ -88,27 +113,27 @@ function runSeed(seed: number, tally: Tally): void {
       if (random.chance(0.3)) world.read(nodeId, command++);
     }
     if (random.chance(0.15)) hurt(world, names, tally);
-    if (random.chance(0.3)) world.repair();
+    if (random.chance(0.3)) world.repair(size);
     if (random.chance(0.1)) world.checkLogMatching();
   }
-  recover(world, names);
+  recover(world, names, size);
   tally.commands += world.commands().length;
   tally.reads += world.answeredReads.size;
   tally.elections += present(world.leader()?.raft, 'leader').raftTerm;
-  tally.replaced += new Set(world.config.voters.map(({ diskId }) => diskId)).size;
   tally.snapshots += [...world.nodes.values()].filter(({ disk }) => disk.snapshot !== null).length;
 }
 
-/** After healing every node becomes a voter with the disk that it has, and holds everything that was ever committed. */
-function recover(world: RaftWorld, names: readonly string[]): void {
+/** After healing every node is a member with the disk that it has, and holds everything that was ever committed. */
+function recover(world: RaftWorld, names: readonly string[], size: number): void {
   world.heal();
   for (const name of names) if (world.node(name).raft === null) world.start(name);
   const whole = (): boolean => {
-    world.repair();
-    const { voters } = world.config;
-    return world.isSettled && voters.length === names.length && names.every((n) => voters.some((v) => v.diskId === world.node(n).diskId));
+    if (world.random.chance(0.2)) world.repair(size);
+    const { voters, learners } = world.config;
+    const disks = [...voters, ...learners].map(({ diskId }) => diskId);
+    return world.isSettled && voters.length >= size && names.every((name) => disks.includes(world.node(name).diskId));
   };
-  expect(world.run(30_000, whole), 'every node is a voter again').toBe(true);
+  expect(world.run(30_000, whole), 'every node is a member again').toBe(true);
   const before = world.commands();
   // A leader that is about to be deposed may lose a first proposal.
   const resumed = [1, 2, 3].some((attempt) => world.commit(world.awaitLeader(), `last ${attempt}`, 3000));
@@ -122,7 +147,7 @@ function recover(world: RaftWorld, names: readonly string[]): void {
 
 describe('Raft in random worlds', () => {
   it(`keeps every promise over ${seeds} seeds`, { timeout: 120_000 }, () => {
-    const tally: Tally = { commands: 0, reads: 0, elections: 0, wipes: 0, replaced: 0, removed: 0, snapshots: 0 };
+    const tally: Tally = { commands: 0, reads: 0, elections: 0, wipes: 0, swaps: 0, removed: 0, snapshots: 0 };
     for (let seed = 1; seed <= seeds; seed++) {
       try {
         runSeed(seed, tally);
@@ -132,6 +157,7 @@ describe('Raft in random worlds', () => {
     }
     console.log(tally);
     expect(tally.wipes).toBeGreaterThan(seeds / 10);
+    expect(tally.swaps).toBeGreaterThan(seeds / 10);
     expect(tally.removed).toBeGreaterThan(seeds / 10);
     expect(tally.elections).toBeGreaterThan(3 * seeds);
     expect(tally.commands).toBeGreaterThan(20 * seeds);

@@ -12,7 +12,8 @@ import { nodeId } from '../model/ids.ts';
 import type { NodeId } from '../model/ids.ts';
 import type { DiskState, RaftConfig, RaftEntry, RaftMessage, RaftSnapshot, Voter } from '../model/raft-wire.ts';
 import { emptyDisk } from '../model/raft-wire.ts';
-import { sameVoters } from './raft-config.ts';
+import { sameVoter, sameVoters } from './raft-config.ts';
+import type { ConfigChange } from './raft-config.ts';
 import { foldDiskWrite } from './raft-disk.ts';
 import type { RaftReady } from './raft-output.ts';
 import { Raft } from './raft.ts';
@@ -68,6 +69,8 @@ export class RaftWorld {
   private readonly cuts = new Set<string>();
   private readonly leaderOfTerm = new Map<number, string>();
   private readonly askedReads = new Map<number, number>();
+  /** Committed configs, oldest first. */
+  private readonly configs: RaftConfig[] = [];
   private order = 0;
   private disks = 0;
 
@@ -184,11 +187,6 @@ export class RaftWorld {
     return this.history.length - 1;
   }
 
-  /** Configs that are committed, oldest first. */
-  private get configs(): RaftConfig[] {
-    return this.history.flatMap(({ entry }) => (entry?.kind === 'config' ? [entry.config] : []));
-  }
-
   get config(): RaftConfig {
     return present(this.configs.at(-1), 'committed config');
   }
@@ -199,8 +197,9 @@ export class RaftWorld {
     if (last === undefined) return false;
     if (previous !== undefined && !sameVoters(last.voters, previous.voters)) return false;
     return [...this.nodes.values()].every(({ raft, disk }) => {
-      const held = [...disk.entries, ...(raft === null ? [] : raft['store'].log.slice(raft['store'].log.baseIndex + 1, Infinity))];
-      return held.every((entry) => entry.kind !== 'config' || entry.index <= this.committedIndex);
+      const log = raft?.['store'].log;
+      const inMemory = log === undefined ? [] : log.slice(log.baseIndex + 1, Infinity);
+      return [...disk.entries, ...inMemory].every((entry) => entry.kind !== 'config' || entry.index <= this.committedIndex);
     });
   }
 
@@ -272,27 +271,33 @@ export class RaftWorld {
     }
   }
 
-  /** An operator's next step towards every node being a voter with the disk it has. */
-  repair(): void {
+  /** An operator's next step: everybody is a member with the disk it has, and `size` of them are voters. */
+  repair(size = this.nodes.size): void {
     const leader = this.leader();
     if (leader === null) return;
     const raft = present(leader.raft, 'leader');
-    for (const { nodeId: id } of this.nodes.values()) {
-      const self = this.voter(id);
-      const present_ = raft.config.voters.find((voter) => voter.nodeId === id);
-      if (present_?.diskId === self.diskId) continue;
-      const progress = raft.progress.find(({ voter }) => voter.nodeId === id && voter.diskId === self.diskId);
-      if (progress === undefined) {
-        this.act(leader.nodeId, () => raft.proposeConfig({ kind: 'addLearner', voter: self }, this.nowMs));
-      } else if (progress.matchIndex + 5 >= raft.commitIndex && progress.matchIndex > 0) {
-        this.act(leader.nodeId, () =>
-          raft.proposeConfig(
-            present_ === undefined ? { kind: 'promote', voter: self } : { kind: 'replace', old: present_, new: self },
-            this.nowMs,
-          ),
-        );
-      }
+    for (const name of this.nodes.keys()) {
+      const change = this.repairOf(raft, name, size);
+      if (change !== null) this.act(leader.nodeId, () => raft.proposeConfig(change, this.nowMs));
     }
+  }
+
+  private repairOf(raft: Raft, name: NodeId, size: number): ConfigChange | null {
+    const self = this.voter(name);
+    const { voters } = raft.config;
+    const old = voters.find(({ nodeId: id }) => id === name);
+    if (old?.diskId === self.diskId) return null;
+    const known = raft.config.learners.some(({ diskId }) => diskId === self.diskId);
+    if (!known) return { kind: 'addLearner', voter: self };
+    if (!this.isCaughtUp(raft, self)) return null;
+    if (old !== undefined) return { kind: 'replace', old, new: self };
+    return voters.length < size ? { kind: 'promote', voter: self } : null;
+  }
+
+  /** The leader knows that `voter` holds nearly everything. */
+  isCaughtUp(raft: Raft, voter: Voter): boolean {
+    const known = raft.progress.find((progress) => sameVoter(progress.voter, voter));
+    return known !== undefined && known.matchIndex > 0 && known.matchIndex + 5 >= raft.commitIndex;
   }
 
   // The shell: disk first, then everything else, in order.
@@ -374,7 +379,10 @@ export class RaftWorld {
   private apply(node: WorldNode, entry: RaftEntry): void {
     assert(entry.index === node.applied.index + 1, 'committed entries come in order, once');
     const digest = digestOf(node.applied.digest, entry);
-    if (entry.index === this.history.length) this.history.push({ entry, digest });
+    if (entry.index === this.history.length) {
+      this.history.push({ entry, digest });
+      if (entry.kind === 'config') this.configs.push(entry.config);
+    }
     assert(this.history[entry.index]?.digest === digest, `state-machine safety: ${node.nodeId} at ${entry.index}`);
     node.applied = { index: entry.index, digest };
   }
@@ -418,7 +426,7 @@ export class RaftWorld {
           const [x, y] = [a, b].map((disk) => disk.entries[index - (disk.snapshot?.index ?? 0) - 1]);
           if (x === undefined || y === undefined) continue;
           agreed ||= x.raftTerm === y.raftTerm;
-          assert(!agreed || JSON.stringify(x) === JSON.stringify(y), `log matching at ${index}`);
+          assert(!agreed || x === y || JSON.stringify(x) === JSON.stringify(y), `log matching at ${index}`);
         }
       }
     }

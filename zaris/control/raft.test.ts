@@ -168,19 +168,6 @@ describe('replication', () => {
     expect(world.run(1000, () => world.node('n3').applied.index === world.committedIndex)).toBe(true);
   });
 
-  it('a leader does not count its own copy before it is durable', () => {
-    const disk = emptyDisk;
-    const raft = new Raft({ self: voter('n1'), random: new Prng(1) }, disk);
-    raft.start(0);
-    raft.bootstrap(0);
-    const { persist } = raft.takeReady();
-    expect(raft.commitIndex).toBe(0);
-    raft.persisted(present(persist, 'persist').ticket, 1);
-    expect(raft.commitIndex).toBe(1);
-    expect(raft.takeReady().committed.map(({ kind }) => kind)).toEqual(['config']);
-    expect(raft.isReadyLeader).toBe(true);
-  });
-
   it('brings a follower that fell behind the log up with the snapshot', () => {
     const world = new RaftWorld({ seed: 3, snapshotEvery: 20 });
     world.found('n1', 'n2', 'n3');
@@ -301,6 +288,20 @@ describe('votes and disks', () => {
     }
   });
 
+  it('a voter that came back with a new disk and has the log by now is deaf to what is meant for the old one', () => {
+    const learner: DiskState = { ...seasoned, diskId: 'new' };
+    const raft = new Raft({ self: voter('n3', 'new'), random: new Prng(1) }, learner);
+    raft.start(0);
+    raft.takeReady();
+    raft.receive(nodeId('n1'), voteRequest('n1', voter('n3'), 9), 1);
+    raft.receive(nodeId('n1'), { ...voteRequest('n1', voter('n3'), 9), kind: 'preVote' } as RaftMessage, 1);
+    expect(raft.takeReady()).toMatchObject({ persist: null, messages: [] });
+    raft.receive(nodeId('n2'), voteRequest('n1', voter('n3', 'new'), 9), 1);
+    expect(raft.takeReady()).toMatchObject({ persist: null, messages: [] });
+    raft.receive(nodeId('n1'), voteRequest('n1', voter('n3', 'new'), 9), 1);
+    expect(raft.takeReady().messages.length).toBe(1);
+  });
+
   it('one voter and a wiped one elect nobody', () => {
     const world = cluster('n1', 'n2', 'n3');
     const [other, wiped] = followersOf(world, 'n1');
@@ -326,6 +327,72 @@ describe('votes and disks', () => {
 
   it('refuses a disk of another identity', () => {
     expect(() => new Raft({ self: voter('n1', 'x'), random: new Prng(1) }, seasoned)).toThrow('another diskId');
+  });
+});
+
+/** n3 as leader of raftTerm 4 by the vote of n1, after `before`; nothing of it is durable yet. */
+function elected(before: (raft: Raft) => void = () => undefined): Raft {
+  const raft = new Raft({ self: voter('n3'), random: new Prng(1) }, seasoned);
+  raft.start(0);
+  before(raft);
+  raft.tick(5000);
+  const answer = { sender: voter('n1'), receiver: voter('n3'), raftTerm: raft.raftTerm + 1, granted: true } as const;
+  raft.receive(nodeId('n1'), { kind: 'preVoteAnswer', ...answer }, 5001);
+  raft.receive(nodeId('n1'), { kind: 'voteAnswer', ...answer }, 5002);
+  expect(raft.role).toBe('leader');
+  return raft;
+}
+
+const accept = (raft: Raft, matchIndex: number): void => {
+  const { raftTerm } = raft;
+  const message = { kind: 'accepted', sender: voter('n1'), receiver: voter('n3'), raftTerm, matchIndex, round: 0 } as const;
+  raft.receive(nodeId('n1'), message, 5010);
+};
+
+describe('commitment', () => {
+  it('a leader does not count its own copy before it is durable', () => {
+    const raft = new Raft({ self: voter('n1'), random: new Prng(1) }, emptyDisk);
+    raft.start(0);
+    raft.bootstrap(0);
+    const first = present(raft.takeReady().persist, 'persist');
+    raft.propose('second', 1);
+    const second = present(raft.takeReady().persist, 'persist');
+    expect(raft.commitIndex).toBe(0);
+    raft.persisted(first.ticket, 2);
+    expect(raft.commitIndex).toBe(1);
+    expect(raft.takeReady().committed.map(({ kind }) => kind)).toEqual(['config']);
+    expect(raft.isReadyLeader).toBe(true);
+    raft.persisted(second.ticket, 3);
+    expect(raft.takeReady().committed.map(({ kind }) => kind)).toEqual(['command']);
+  });
+
+  it('nor what was durable before a cut', () => {
+    const noop = (index: number, raftTerm: number) => ({ kind: 'noop', index, raftTerm }) as const;
+    const append = { kind: 'append', receiver: voter('n3'), commitIndex: 0, round: 0 } as const;
+    const raft = elected((follower) => {
+      const entries = [noop(3, 3), noop(4, 3), noop(5, 3)];
+      const old = { ...append, sender: voter('n2'), raftTerm: 3, prevIndex: 2, prevRaftTerm: 3, entries };
+      follower.receive(nodeId('n2'), old, 1);
+      follower.persisted(present(follower.takeReady().persist, 'persist').ticket, 2);
+      const cut = { ...append, sender: voter('n1'), raftTerm: 4, prevIndex: 2, prevRaftTerm: 3, entries: [noop(3, 4)] };
+      follower.receive(nodeId('n1'), cut, 3);
+    });
+    expect([raft.raftTerm, raft.lastIndex]).toEqual([5, 4]);
+    const { persist } = raft.takeReady();
+    accept(raft, 4);
+    // Only n1 holds entry 4; of this node's disk it is known that it holds up to 2.
+    expect(raft.commitIndex).toBe(0);
+    raft.persisted(present(persist, 'persist').ticket, 5020);
+    expect(raft.commitIndex).toBe(4);
+  });
+
+  it('an entry of an older raftTerm is not committed by counting copies', () => {
+    const raft = elected();
+    raft.persisted(present(raft.takeReady().persist, 'persist').ticket, 5005);
+    accept(raft, 2);
+    expect(raft.commitIndex).toBe(0);
+    accept(raft, 3);
+    expect(raft.commitIndex).toBe(3);
   });
 });
 
