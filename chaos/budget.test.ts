@@ -102,11 +102,11 @@ describe('charges', () => {
   });
 
   it('a wiped voter is charged until its replacement is committed', () => {
-    const disks = (n2: string): SystemStatus => ({
-      ...restarted(2, partition(0, ['n1', 'n2', 'n3']), partition(1, ['n2', 'n3', 'n4'])),
+    const disks = (n2: string, incarnation = 2): SystemStatus => ({
+      ...restarted(incarnation, partition(0, ['n1', 'n2', 'n3']), partition(1, ['n2', 'n3', 'n4'])),
       voterDisks: Object.fromEntries(nodeIds.map((nodeId) => [nodeId, nodeId === 'n2' ? n2 : 'old'])),
     });
-    const wipe = healed(charged('wipe', ['n2'], disks('old')), 9_000);
+    const wipe = healed(charged('wipe', ['n2'], disks('old', 1)), 9_000);
     expect(settle([wipe], disks('old'))).toHaveLength(1);
     expect(isAllowed(disks('old'), [wipe, charged('isolate', ['n1'])], intent('isolate', 'n5'))).toBe(false);
     expect(settle([wipe], disks('new'))).toHaveLength(0);

@@ -42,7 +42,7 @@ export const overlapQuota = 0.4;
 
 const paces: Readonly<Record<ChaosLevel, Pace>> = {
   gentle: {
-    gapMs: [8_000, 16_000],
+    gapMs: [6_000, 12_000],
     quietMs: [20_000, 30_000],
     boutsPerQuiet: 6,
     boutSizes: [1],
@@ -51,7 +51,7 @@ const paces: Readonly<Record<ChaosLevel, Pace>> = {
     momentShare: 0,
   },
   standard: {
-    gapMs: [3_000, 7_000],
+    gapMs: [2_500, 6_000],
     quietMs: [10_000, 16_000],
     boutsPerQuiet: 7,
     boutSizes: [1, 2, 2, 3],
@@ -111,9 +111,10 @@ export function expandSchedule(options: ExpandOptions, prng: Prng): Schedule {
   for (let bout = 1; nowMs < healFromMs; bout++) {
     const isBehind = overlapping < pace.overlapQuota * (events.length + 1);
     const drawn = timing.pick(pace.boutSizes);
-    const members = deal.bout(isBehind ? Math.max(2, drawn) : drawn, nowMs, timing).filter(
-      (event) => event.moment.kind !== 'at' || event.moment.atMs + event.durationMs <= healFromMs,
-    );
+    const members = deal
+      .bout(isBehind ? Math.max(2, drawn) : drawn, nowMs, timing)
+      .map((event) => clipped(event, healFromMs))
+      .filter((event) => event !== null);
     const timed = members.filter((event) => event.moment.kind === 'at');
     if (timed.length > 1) overlapping += timed.length;
     events.push(...members);
@@ -133,6 +134,17 @@ export function expandSchedule(options: ExpandOptions, prng: Prng): Schedule {
     workload: {},
     cluster: {},
   };
+}
+
+/** Shortest hold that is worth an injection, ms. */
+const leastHoldMs = 1_000;
+
+/** The event, over by `healFromMs`; null when too little of it would be left. */
+function clipped(event: ScheduleEvent, healFromMs: number): ScheduleEvent | null {
+  if (event.moment.kind !== 'at') return event;
+  const roomMs = healFromMs - event.moment.atMs;
+  if (roomMs < leastHoldMs) return null;
+  return { ...event, durationMs: Math.min(event.durationMs, roomMs) };
 }
 
 /** Ids in order of position, references following; strikes after what did not fit are left out. */
@@ -278,7 +290,7 @@ class Dealer {
     const isLong = this.isLongNext.get(name) ?? this.prng.chance(0.5);
     const share = this.pace.longShare;
     this.isLongNext.set(name, isLong ? false : this.prng.chance(Math.min(1, 2 * share)));
-    return isLong ? this.prng.between(detectorMs + 1_500, detectorMs + 5_000) : this.prng.between(800, 5_000);
+    return isLong ? this.prng.between(detectorMs + 1_500, detectorMs + 5_000) : this.prng.between(leastHoldMs, 5_000);
   }
 }
 

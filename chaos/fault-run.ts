@@ -32,9 +32,10 @@ export async function runFault(
     await context.write(event.id, { step: 'changed', ...prepared.change, fault: prepared.open.intent.fault });
   }
   const open = await inject(context, prepared);
+  const injectedAtMs = context.clock.nowMs();
+  if (open !== null) await confirm(context, open);
+  context.field.release(event.id);
   if (open !== null) {
-    const injectedAtMs = context.clock.nowMs();
-    await confirm(context, open);
     await checkOvershoot(context, open.faultId);
     if (!isPermanent(open.intent.fault)) {
       const leftMs = injectedAtMs + event.durationMs - context.clock.nowMs();

@@ -33,6 +33,7 @@ export class FaultField {
   private readonly sleeper: Sleeper;
   private readonly bounds: FieldBounds;
   private readonly openById = new Map<string, OpenFault>();
+  private readonly reservedById = new Map<string, OpenFault>();
   private readonly queues = new Map<string, Promise<unknown>>();
   /** Wipes already carried out, so that a second reconciliation does not take the disk again. */
   private readonly wiped = new Set<string>();
@@ -53,6 +54,19 @@ export class FaultField {
 
   openWithout(faultId: string): readonly OpenFault[] {
     return this.open().filter((one) => one.faultId !== faultId);
+  }
+
+  /** Chosen, and not yet looked at: until then its nodes belong to it, or nobody could tell what bit them. */
+  reserved(): readonly OpenFault[] {
+    return [...this.reservedById.values()];
+  }
+
+  reserve(fault: OpenFault): void {
+    this.reservedById.set(fault.faultId, fault);
+  }
+
+  release(faultId: string): void {
+    this.reservedById.delete(faultId);
   }
 
   /** From now on the fault's wishes count; nothing is done yet. */

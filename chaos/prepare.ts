@@ -8,7 +8,7 @@
 import type { Prng } from '../lib/prng.ts';
 import { chargeFor, fitToBudget, type Intent, intentText, judge, statusMaxAgeMs } from './budget.ts';
 import { type Fault, faultName } from './faults.ts';
-import { ClusterCallError } from './field.ts';
+import { ClusterCallError, type FaultField } from './field.ts';
 import { lookBefore, visibleLinks } from './probes.ts';
 import type { Cluster, SystemStatus } from './ports.ts';
 import { freshStatus, healReason, type RunContext } from './run-context.ts';
@@ -50,9 +50,13 @@ export function whyUnsupported(cluster: Cluster, fault: Fault, unsupported: Read
 }
 
 /** Can this fault take hold beside those that are open, and be seen to? */
-export function isSuitable(cluster: Cluster, fault: OpenFault, open: readonly OpenFault[]): boolean {
+export function isSuitable(cluster: Cluster, fault: OpenFault, field: FaultField): boolean {
   const { intent } = fault;
-  const concerned = open.filter((one) => one.intent.nodeIds.some((nodeId) => intent.nodeIds.includes(nodeId)));
+  const concerns = (one: OpenFault): boolean =>
+    one.faultId !== fault.faultId && one.intent.nodeIds.some((nodeId) => intent.nodeIds.includes(nodeId));
+  if (field.reserved().some(concerns)) return false;
+  const open = field.openWithout(fault.faultId);
+  const concerned = open.filter(concerns);
   if (concerned.some((one) => faultName(one.intent.fault) === faultName(intent.fault))) return false;
   if (intent.fault.kind === 'scale-in') return concerned.length === 0;
   if (fault.rules.length > 0 && visibleLinks(cluster, fault, open).length === 0) return false;
@@ -67,7 +71,10 @@ export function isSuitable(cluster: Cluster, fault: OpenFault, open: readonly Op
 /** `nearest`: what the budget denies is changed to the nearest that it allows; `exact`: that or nothing. */
 export type Fitting = 'nearest' | 'exact';
 
-/** Tries until it may happen, within `postponeMs`; then the last reason why not. */
+/**
+ * Tries until it may happen, within `postponeMs`; then the last reason why not. What is ready is reserved in the field: the
+ * caller releases it once it has looked for its effect.
+ */
 export async function prepare(
   context: RunContext,
   event: ScheduleEvent,
@@ -84,7 +91,7 @@ export async function prepare(
     try {
       attempt = await tryOnce(context, { event, prng: prng.fork(`attempt ${count}`), hintPartition, fitting });
     } catch (error) {
-      context.account.discharge(event.id);
+      giveUp(context, event.id);
       if (!(error instanceof ClusterCallError)) throw error;
       attempt = later(error.message);
     }
@@ -118,19 +125,20 @@ async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
   const opened = ({ intent }: Candidate): OpenFault => ({ faultId: event.id, intent, rules: rulesFor(intent, nodeIds) });
   const usable = (fitting === 'exact' ? [meant] : candidates).filter(
     (one) =>
-      isSuitable(cluster, opened(one), field.open()) && whyUnsupported(cluster, one.intent.fault, unsupported) === null,
+      isSuitable(cluster, opened(one), field) && whyUnsupported(cluster, one.intent.fault, unsupported) === null,
   );
   const fit = fitToBudget(status, account.charges, usable.map((one) => one.intent), nodeIds, policy);
   if (fit.kind === 'denied') return later(usable.length === 0 ? 'every node in question is under another fault' : fit.reason);
   const chosen = usable.find((one) => one.intent === fit.intent) as Candidate;
-  account.enter(chargeFor(event.id, chosen.intent, status, nodeIds));
   const open = opened(chosen);
+  account.enter(chargeFor(event.id, chosen.intent, status, nodeIds));
+  field.reserve(open);
   const before = await field.call('looking before the fault', () => lookBefore(cluster, open, field.openWithout(event.id)));
   const again = before.kind === 'seen' ? await freshStatus(context) : null;
   const refusal =
     before.kind !== 'seen' ? `it could not be seen to bite: ${before.evidence}` : rejudged(context, open, again);
   if (refusal !== null || again === null) {
-    account.discharge(event.id);
+    giveUp(context, event.id);
     return later(refusal ?? 'no fresh status');
   }
   const why = fit.kind === 'changed' ? fit.why : 'the node meant is under another fault';
@@ -143,13 +151,19 @@ async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
   };
 }
 
+/** Chosen and then not done: nothing is charged, nobody else is kept out. */
+function giveUp(context: RunContext, faultId: string): void {
+  context.account.discharge(faultId);
+  context.field.release(faultId);
+}
+
 /** The budget once more, with everything that was charged meanwhile; null when it still holds. */
 function rejudged(context: RunContext, open: OpenFault, status: SystemStatus | null): string | null {
   const { account, cluster, clock, field, policy } = context;
   if (status === null) return 'no node gave a quorum-confirmed status';
   if (clock.nowMs() - status.atMs > statusMaxAgeMs) return 'the status is too old to judge by';
   account.settle(status);
-  if (!isSuitable(cluster, open, field.openWithout(open.faultId))) return 'the node came under another fault';
+  if (!isSuitable(cluster, open, field)) return 'the node came under another fault';
   const nodeIds = cluster.nodeIds();
   const judgement = judge(status, account.without(open.faultId), open.intent, nodeIds, policy);
   if (judgement.kind === 'denied') return judgement.reason;

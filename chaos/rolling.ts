@@ -100,6 +100,7 @@ async function restartOne(context: RunContext, open: OpenFault, nodeId: string):
     down = { kind: 'not-seen', evidence: error.message };
   } finally {
     field.remove(faultId);
+    field.release(faultId);
   }
   try {
     await field.reconcile(open);
