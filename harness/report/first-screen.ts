@@ -23,6 +23,8 @@ export interface FirstScreen {
   /** A sign that does not need colour. */
   readonly sign: string;
   readonly word: string;
+  /** The kind of cluster and the exit code; they belong to the first line. */
+  readonly first: string;
   readonly headline: string;
   readonly identity: string;
   readonly strength: readonly string[];
@@ -90,7 +92,7 @@ export function composeHeadline(report: RunReport): string {
   switch (verdict.kind) {
     case 'certified':
       if (verdict.permittedLosses > 0) {
-        return `${plural(verdict.permittedLosses, 'write')} lost, permitted by contract ${verdict.contract}`;
+        return `Exit 0 only because --contract ${verdict.contract} was asked for; under the durable contract this run would fail`;
       }
       return `No acknowledged write was lost: ${formatCount(counts.acknowledgedWrites)} acknowledged, ${plural(strength.failovers, 'failover')}, ${counts.readBack.done === counts.readBack.expected ? 'every key' : `${formatCount(counts.readBack.done)} of ${formatCount(counts.readBack.expected)} keys`} read back`;
     case 'violated':
@@ -98,7 +100,7 @@ export function composeHeadline(report: RunReport): string {
     case 'not-recovered':
       return first ?? 'The cluster did not become healthy again after the last heal';
     case 'inconclusive':
-      return first ?? 'Evidence is missing, so nothing is claimed';
+      return verdict.missing.length > 1 ? `Nothing is claimed: ${verdict.missing.length} pieces of evidence are missing` : `Nothing is claimed: ${first ?? 'evidence is missing'}`;
     case 'interrupted':
       return `Stopped by ${verdict.interruptedBy ?? 'a signal'} after ${formatDuration(report.run.durationMs)}; what there is was judged`;
     case 'environment':
@@ -111,13 +113,14 @@ export function composeHeadline(report: RunReport): string {
 function identity(report: RunReport): string {
   const { run, system } = report;
   const ended = run.durationMs + 1000 < run.plannedMs ? `${formatDuration(run.durationMs)} of ${formatDuration(run.plannedMs)}` : formatDuration(run.durationMs);
-  return `${run.cluster} cluster · ${visible(system.name)} · ${plural(run.nodeCount, 'node')} · rf ${system.replicationFactor}, min in sync ${system.minInSync} · ${ended} · seed ${visible(run.seed)}`;
+  return `${visible(system.name)} · ${plural(run.nodeCount, 'node')} · rf ${system.replicationFactor}, min in sync ${system.minInSync} · ${ended} · seed ${visible(run.seed)}`;
 }
 
 function facts(report: RunReport): FirstScreen['facts'] {
   const { counts, strength } = report;
   const confirmed = report.faults.filter((fault) => fault.outcome === 'confirmed').length;
   const operations = counts.operations.reduce((sum, row) => sum + row.ok + row.fail + row.info, 0);
+  const unknown = counts.operations.reduce((sum, row) => sum + row.info, 0);
   const caught = report.canary.checks.filter((check) => check.reported === check.planted).length;
   return [
     {
@@ -139,6 +142,11 @@ function facts(report: RunReport): FirstScreen['facts'] {
       label: 'keys read back',
       value: `${formatCount(counts.readBack.done)} of ${formatCount(counts.readBack.expected)}`,
       note: `replicas: ${formatCount(counts.replicas.answered)} of ${formatCount(counts.replicas.asked)} answered`,
+    },
+    {
+      label: 'outcome unknown',
+      value: formatCount(unknown),
+      note: 'timeouts and the like; never taken for failed',
     },
     {
       label: 'canary',
@@ -168,20 +176,27 @@ function losses(report: RunReport): LossLine[] {
   });
 }
 
+/** A pass with losses that the contract permits says so in its first line, and never looks like a clean pass (DESIGN §9). */
+function verdictWordsOf({ verdict }: RunReport): { tone: Tone; sign: string; word: string } {
+  if (verdict.kind !== 'certified' || verdict.permittedLosses === 0) return words[verdict.kind];
+  return { tone: 'unsure', sign: '!', word: `${plural(verdict.permittedLosses, 'write')} lost, permitted by contract ${verdict.contract}` };
+}
+
 /** Everything the first screen says. */
 export function firstScreen(report: RunReport): FirstScreen {
-  const { tone, sign, word } = words[report.verdict.kind];
+  const { tone, sign, word } = verdictWordsOf(report);
   const more = report.findings.groups.length - groupsShown;
   return {
     tone,
     sign,
     word: report.preliminary ? `${word} (preliminary)` : word,
+    first: `${report.run.cluster} cluster, exit ${report.verdict.exitCode}`,
     headline: report.verdict.headline,
     identity: identity(report),
     strength: strengthWords(report.strength),
     losses: losses(report),
     moreLosses: more > 0 ? `and ${plural(more, 'more group')} by cause` : null,
-    missing: report.verdict.missing,
+    missing: report.verdict.missing.filter((one) => one !== report.verdict.headline),
     facts: facts(report),
     replay: report.run.replay,
   };

@@ -22,7 +22,7 @@ export function renderLastLines(report: RunReport, options: LineOptions): string
   const quiet = (text: string): string => colours.dim(visible(text));
   const lines = [
     '',
-    tone(colours.bold(visible(`${screen.sign} ${screen.word}  (exit ${report.verdict.exitCode})`))),
+    tone(colours.bold(visible(`${screen.sign} ${screen.word}  (${screen.first})`))),
     colours.bold(visible(screen.headline)),
     quiet(screen.identity),
     '',

@@ -59,9 +59,9 @@ export function renderMarkdown(report: RunReport): string {
   const screen = firstScreen(report);
   const { system, host, run } = report;
   const lines = [
-    `## ${screen.sign} ${escapeMarkdown(screen.word)}`,
+    `## ${screen.sign} ${escapeMarkdown(`${screen.word} (${screen.first})`)}`,
     '',
-    `**${escapeMarkdown(screen.headline)}** (exit ${report.verdict.exitCode})`,
+    `**${escapeMarkdown(screen.headline)}**`,
     '',
     escapeMarkdown(screen.identity),
     '',

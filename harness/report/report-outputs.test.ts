@@ -112,7 +112,10 @@ describe('words of the certificate', () => {
 
   it('a loss permitted by a declared contract is in the first line', () => {
     const report = syntheticReport('certified');
-    expect(composeHeadline({ ...report, verdict: { ...report.verdict, contract: 'declared', permittedLosses: 12 } })).toBe('12 writes lost, permitted by contract declared');
+    const permitted: RunReport = { ...report, verdict: { ...report.verdict, contract: 'declared', permittedLosses: 12 } };
+    expect(renderLastLines(permitted, plain)[1]).toBe('! 12 writes lost, permitted by contract declared  (docker cluster, exit 0)');
+    expect(firstScreen(permitted).tone).not.toBe('good');
+    expect(renderLastLines(report, plain)[1]).toBe('✓ CERTIFIED  (docker cluster, exit 0)');
     expect(composeHeadline(violated)).toBe('37 acknowledged writes were lost; also 4 stale reads and 2 diverged keys');
   });
 });

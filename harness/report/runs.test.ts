@@ -102,7 +102,7 @@ describe('trend', () => {
 
   it('medians and sparklines', () => {
     expect([medianOf([3, 1, 2]), medianOf([4, 1, 2, 3])]).toEqual([2, 2.5]);
-    expect(sparkline([0, 7, Infinity])).toBe('▁█·');
+    expect([sparkline([0, 7, Infinity]), sparkline([100, 101]), sparkline([0, 0])]).toEqual(['▁█·', '▄▅', '▁▁']);
   });
 });
 

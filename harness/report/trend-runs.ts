@@ -100,13 +100,17 @@ export function trendRuns(reports: readonly RunReport[]): Trend | null {
 
 const bars = '▁▂▃▄▅▆▇█';
 
+/** Spans below this share of the largest value are drawn as if they were this wide: noise must not look like a mountain. */
+const sparkFloor = 0.2;
+
 /** A history as eight heights; "·" where the value is not finite. */
 export function sparkline(values: readonly number[]): string {
   const finite = values.filter(Number.isFinite);
-  const [low, high] = [Math.min(...finite), Math.max(...finite)];
-  return values
-    .map((value) => (Number.isFinite(value) ? (bars[high === low ? 3 : Math.round(((value - low) / (high - low)) * 7)] ?? '') : '·'))
-    .join('');
+  const [least, most] = [Math.min(...finite), Math.max(...finite)];
+  const spread = Math.max(most - least, most * sparkFloor);
+  const low = (least + most - spread) / 2;
+  const height = (value: number): number => (spread === 0 ? 0 : Math.round(((value - low) / spread) * (bars.length - 1)));
+  return values.map((value) => (Number.isFinite(value) ? (bars[height(value)] ?? '') : '·')).join('');
 }
 
 export const trendColumns = ['', 'latest', 'median', 'band', 'runs', '', 'history'] as const;

@@ -34,6 +34,19 @@ export function attachTheme(toggle: HTMLElement, onChange: () => void): void {
     apply(next);
   });
   system.addEventListener('change', onChange);
-  addEventListener('beforeprint', onChange);
-  addEventListener('afterprint', onChange);
+  // Canvases keep the colours they were drawn with, so paper needs them drawn again, in light.
+  let beforePrint: string | null | undefined;
+  const print = (): void => {
+    if (beforePrint !== undefined) return;
+    beforePrint = document.documentElement.dataset['theme'] ?? null;
+    apply('light');
+  };
+  const printed = (): void => {
+    if (beforePrint === undefined) return;
+    apply(beforePrint);
+    beforePrint = undefined;
+  };
+  addEventListener('beforeprint', print);
+  addEventListener('afterprint', printed);
+  matchMedia('print').addEventListener('change', (event) => (event.matches ? print() : printed()));
 }
