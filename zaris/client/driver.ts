@@ -155,7 +155,10 @@ export class ClientDriver {
     this.sockets.set(connection, open);
     const reader = new FrameReader();
     socket.setNoDelay(true);
-    socket.once(this.parts.tls === null ? 'connect' : 'secureConnect', () => this.feed({ kind: 'connected', connection }));
+    socket.once(this.parts.tls === null ? 'connect' : 'secureConnect', () => {
+      this.lastFailure = null;
+      this.feed({ kind: 'connected', connection });
+    });
     socket.on('data', (chunk: Buffer) => this.receive(connection, reader, chunk));
     socket.on('error', (error) => this.lost(connection, error));
     socket.on('close', () => this.lost(connection, new Error('the node closed the connection')));

@@ -51,7 +51,7 @@ export class ViewCache {
 
   /** Takes a view in. An older one changes nothing; neither does an older epoch inside a newer one. */
   apply(view: ClusterView): ViewNews {
-    if (this.view !== null && view.clusterId !== this.view.clusterId) return 'other-cluster';
+    if (this.view !== null && this.isUsable && view.clusterId !== this.view.clusterId) return 'other-cluster';
     if (view.revision <= this.revision) return 'none';
     const wasUsable = this.isUsable;
     if (this.partitions.length > 0 && view.partitions.length !== this.partitions.length) return 'other-cluster';

@@ -1,0 +1,82 @@
+/**
+ * Carries out a node's effects in the order given, across steps: nothing that follows a `persist` is released before that persist is
+ * durable and its `persisted` event has been fed back. All persists that wait at the time share one fsync; making a later one durable
+ * early is like losing the messages between, which the protocol bears. If the order broke, a voter could vote twice in a term.
+ */
+import type { Effect } from '../node/contract.ts';
+import type { DiskWrite } from '../model/raft-wire.ts';
+
+type Persist = Extract<Effect, { kind: 'persist' }>;
+
+export interface EffectWorld {
+  /** Makes the writes durable. A rejection is fatal and goes to `failed`. */
+  readonly persist: (writes: readonly DiskWrite[]) => Promise<void>;
+  readonly failed: (error: unknown) => void;
+  /** Feeds `persisted` to the node, returns what follows. */
+  readonly persisted: (ticket: number) => readonly Effect[];
+  /** Everything but `persist`. */
+  readonly execute: (effect: Exclude<Effect, Persist>) => void;
+  /** The queue has released what it could; batches may go out. */
+  readonly released: () => void;
+}
+
+/** Strict FIFO of effects. */
+export class EffectQueue {
+  private readonly world: EffectWorld;
+  private queue: Effect[] = [];
+  private head = 0;
+  /** Persists at the head of the queue that are durable already. */
+  private readonly durable = new Set<Persist>();
+  private isSyncing = false;
+  private isDraining = false;
+
+  constructor(world: EffectWorld) {
+    this.world = world;
+  }
+
+  /** Effects that wait behind a persist. */
+  get length(): number {
+    return this.queue.length - this.head;
+  }
+
+  /** Adds effects behind all others and releases what may be. */
+  push(effects: readonly Effect[]): void {
+    for (const effect of effects) this.queue.push(effect);
+    this.drain();
+  }
+
+  private drain(): void {
+    if (this.isSyncing || this.isDraining) return;
+    this.isDraining = true;
+    while (this.head < this.queue.length) {
+      const effect = this.queue[this.head] as Effect;
+      if (effect.kind !== 'persist') {
+        this.head++;
+        this.world.execute(effect);
+      } else if (this.durable.delete(effect)) {
+        this.head++;
+        for (const next of this.world.persisted(effect.ticket)) this.queue.push(next);
+      } else {
+        this.sync();
+        break;
+      }
+    }
+    this.queue = this.head === this.queue.length ? [] : this.queue.slice(this.head);
+    this.head = 0;
+    this.isDraining = false;
+    this.world.released();
+  }
+
+  private sync(): void {
+    const persists = this.queue.slice(this.head).filter((effect): effect is Persist => effect.kind === 'persist');
+    this.isSyncing = true;
+    this.world.persist(persists.flatMap((persist) => persist.writes)).then(
+      () => {
+        this.isSyncing = false;
+        for (const persist of persists) this.durable.add(persist);
+        this.drain();
+      },
+      (error: unknown) => this.world.failed(error),
+    );
+  }
+}
