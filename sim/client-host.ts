@@ -25,13 +25,13 @@ export class ClientHost {
   private readonly open = new Map<number, Open>();
   private nextConnection = 1;
   /** Drops an answer on its way; for tests of lost answers. */
-  dropAnswer: (answer: Answer) => boolean = () => false;
+  dropAnswer: (answer: Answer, connection: number) => boolean = () => false;
 
   constructor(world: World) {
     this.world = world;
     world.onAnswer = (from, connection, answer) => {
       const open = this.open.get(connection);
-      if (open === undefined || open.nodeId !== from || this.dropAnswer(answer)) return;
+      if (open === undefined || open.nodeId !== from || this.dropAnswer(answer, connection)) return;
       open.client.feed({ kind: 'answers', connection: open.connection, answers: [answer] });
     };
     world.onStopped = (nodeId, instance) => {

@@ -349,6 +349,16 @@ export class World {
     }
   }
 
+  /** Delivers a peer message that was held back, now. */
+  inject(from: NodeId, to: NodeId, message: PeerMessage): void {
+    this.schedule(to, { kind: 'message', from, message }, this.latency(), null);
+  }
+
+  /** SIGTERM. */
+  shutdown(nodeId: NodeId): void {
+    this.schedule(nodeId, { kind: 'shutdown' }, 0, this.instance(nodeId));
+  }
+
   /** One draw of a one-way delay, ms. */
   latency(): number {
     return this.options.network.minLatencyMs + this.network.exponential(this.options.network.meanExtraMs);
