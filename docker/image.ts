@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import type Docker from 'dockerode';
 import { ensureBaseImage, followProgress, hasImage, tarOf } from './base-image.ts';
 import { dependencyClosure } from './closure.ts';
@@ -54,7 +54,7 @@ export function sourceFiles(root: string, folders: readonly string[]): string[] 
   for (const folder of folders) {
     for (const item of readdirSync(join(root, folder), { recursive: true, withFileTypes: true })) {
       if (!item.isFile()) continue;
-      const path = join(item.parentPath, item.name).slice(root.length + 1);
+      const path = relative(root, join(item.parentPath, item.name));
       if (isSource(path)) files.push(path);
     }
   }
