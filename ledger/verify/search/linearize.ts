@@ -12,13 +12,15 @@
  *   given linearization changes nothing for the others.
  * - **Twins**: of open operations with one and the same effect, only the one with the earliest completion is tried; in a
  *   linearization that takes another first, exchange the two.
- * - **Supply**: a state is not left while certain operations still require it and no operation that may produce it is left.
+ * - **Demand** (demand.ts): a state from which some certain operation can never become legal is not entered.
  * - An operation of unknown outcome that would change nothing is not tried: leaving it out is as good.
  */
 
 import type { SearchBudget } from './budget.ts';
 import { isOutOfTime } from './budget.ts';
 import { ConfigurationTable } from './configuration-table.ts';
+import type { Demand } from './demand.ts';
+import { DemandTracker } from './demand.ts';
 
 /** The operations of one history, in order of invocation, and the model that they run against. */
 export interface SearchProblem {
@@ -33,9 +35,8 @@ export interface SearchProblem {
   readonly initialState: number;
   /** The next state, or −1 where the operation is not legal. States are numbers from 0. */
   readonly step: (state: number, operation: number) => number;
-  /** Optional, both or neither: the one state that the operation requires, the one that it leaves; −1 for none or any. */
-  readonly requires?: Int32Array;
-  readonly produces?: Int32Array;
+  /** Optional: prunes and orders the search. */
+  readonly demand?: Demand;
 }
 
 /** What the search found; `explored` counts configurations. */
@@ -51,14 +52,8 @@ export type SearchResult =
     }
   | { readonly kind: 'unknown'; readonly explored: number };
 
-/** A problem cut to a prefix, and for each of its operations the number in the whole problem. */
-export interface CutProblem {
-  readonly problem: SearchProblem;
-  readonly original: Int32Array;
-}
-
 /** States kept for evidence. */
-const maxLastStates = 64;
+export const maxLastStates = 64;
 
 /** Configurations between two looks at the clock. */
 const configurationsPerClockLook = 512;
@@ -66,43 +61,9 @@ const configurationsPerClockLook = 512;
 /** Trail entry: the frontier moved on by one completion. Other entries are operation numbers. */
 const advanced = -1;
 
-/** Searches for a linearization. With `isThorough`, impossible histories are searched too, for `lastStates`. */
-export function linearize(problem: SearchProblem, budget: SearchBudget, isThorough = false): SearchResult {
-  return new Linearizer(problem, budget).run(isThorough);
-}
-
-/** How many operations complete. */
-export function completionCount(problem: SearchProblem): number {
-  return completionOrder(problem).length;
-}
-
-/**
- * The prefix that ends with completion number `kept`, counted from 1. Operations that complete later are open in it: observers say nothing
- * yet and go, others may have happened or not.
- */
-export function cutProblem(problem: SearchProblem, kept: number): CutProblem {
-  const order = completionOrder(problem);
-  if (kept >= order.length) return { problem, original: Int32Array.from({ length: problem.count }, (_, op) => op) };
-  const isKept = new Uint8Array(problem.count);
-  for (let index = 0; index < kept; index++) isKept[order[index]!] = 1;
-  const endTime = kept === 0 ? -Infinity : problem.complete[order[kept - 1]!]!;
-  const chosen: number[] = [];
-  for (let op = 0; op < problem.count; op++) {
-    if (problem.invoke[op]! <= endTime && (isKept[op] === 1 || problem.isObserver[op] === 0)) chosen.push(op);
-  }
-  const pick = (from: Int32Array): Int32Array => Int32Array.from(chosen, (op) => from[op]!);
-  const cut: SearchProblem = {
-    count: chosen.length,
-    invoke: Float64Array.from(chosen, (op) => problem.invoke[op]!),
-    complete: Float64Array.from(chosen, (op) => (isKept[op] === 1 ? problem.complete[op]! : Infinity)),
-    effectClass: pick(problem.effectClass),
-    isObserver: Uint8Array.from(chosen, (op) => problem.isObserver[op]!),
-    initialState: problem.initialState,
-    step: (state, op) => problem.step(state, chosen[op]!),
-    ...(problem.requires === undefined ? {} : { requires: pick(problem.requires) }),
-    ...(problem.produces === undefined ? {} : { produces: pick(problem.produces) }),
-  };
-  return { problem: cut, original: Int32Array.from(chosen) };
+/** Searches for a linearization. */
+export function linearize(problem: SearchProblem, budget: SearchBudget): SearchResult {
+  return new Linearizer(problem, budget).run();
 }
 
 class Linearizer {
@@ -123,8 +84,7 @@ class Linearizer {
   private opened = 0;
   private state: number;
   private readonly trail: number[] = [];
-  private readonly required: Int32Array | null;
-  private readonly supplied: Int32Array | null;
+  private readonly demand: DemandTracker | null;
   private explored = 0;
   private explained = 0;
   private readonly lastStates = new Set<number>();
@@ -145,20 +105,17 @@ class Linearizer {
     this.classStamp = new Int32Array(classCount);
     this.classBest = new Int32Array(classCount);
     this.state = problem.initialState;
-    const stateCount = problem.requires === undefined ? 0 : maxState(problem) + 1;
-    this.required = problem.requires === undefined ? null : new Int32Array(stateCount);
-    this.supplied = problem.produces === undefined ? null : new Int32Array(stateCount);
-    for (let op = 0; op < problem.count; op++) this.count(op, 1);
+    this.demand = problem.demand === undefined ? null : new DemandTracker(problem.demand, problem.complete);
   }
 
-  run(isThorough: boolean): SearchResult {
+  run(): SearchResult {
     // Per frame: the trail's length and the state to go back to, and the range of moves still to try.
     const trailMarks: number[] = [];
     const states: number[] = [];
     const moveEnds: number[] = [];
     const moves: number[] = [];
     let untilLook = configurationsPerClockLook;
-    if (!isThorough && this.lacksSupply()) return this.invalid();
+    if (this.demand?.isHopeless(this.state) === true) return this.invalid();
     this.openUpToFrontier();
     this.settle();
     for (;;) {
@@ -195,22 +152,13 @@ class Linearizer {
     return { kind: 'invalid', explored, explained, lastStates: [...this.lastStates] };
   }
 
-  /** A certain operation requires a state that nothing produces. */
-  private lacksSupply(): boolean {
-    if (this.required === null) return false;
-    for (let state = 0; state < this.required.length; state++) {
-      if (state !== this.state && this.required[state]! > 0 && this.supplied![state] === 0) return true;
-    }
-    return false;
-  }
-
-  /** Puts a move into effect; false when it leaves a state that is still required and cannot come back. */
+  /** Puts a move into effect; false when what is left is hopeless. */
   private apply(operation: number): boolean {
-    const left = this.state;
-    this.state = this.problem.step(left, operation);
+    this.state = this.problem.step(this.state, operation);
     this.putInEffect(operation);
-    if (this.state !== left && this.required !== null) {
-      if (this.required[left]! > 0 && this.supplied![left]! === 0) return false;
+    if (this.demand !== null) {
+      if (this.demand.isHopeless(this.state)) return false;
+      this.state = this.demand.canonical(this.state);
     }
     this.settle();
     return true;
@@ -222,12 +170,8 @@ class Linearizer {
     this.count(operation, -1);
   }
 
-  private count(operation: number, by: number): void {
-    if (this.required === null) return;
-    const requires = this.problem.requires![operation]!;
-    if (requires >= 0 && this.problem.complete[operation]! !== Infinity) this.required[requires]! += by;
-    const produces = this.problem.produces![operation]!;
-    if (produces >= 0) this.supplied![produces]! += by;
+  private count(operation: number, by: 1 | -1): void {
+    this.demand?.count(operation, this.problem.complete[operation] !== Infinity, by);
   }
 
   /** Observers that are legal take effect; completions already in effect pass; until neither is left. */
@@ -318,11 +262,11 @@ class Linearizer {
   }
 
   private orderMoves(moves: number[], base: number, forced: number): void {
-    const { complete, requires, produces } = this.problem;
-    const wanted = requires === undefined ? -1 : requires[forced]!;
+    const { complete, demand } = this.problem;
+    const wanted = demand === undefined ? -1 : demand.requires[forced]!;
     const rank = (operation: number): number => {
       if (operation === forced) return -Infinity;
-      if (wanted >= 0 && produces![operation] === wanted) return complete[operation]! === Infinity ? 0 : -1;
+      if (wanted >= 0 && demand!.supplies[operation]!.includes(wanted)) return complete[operation]! === Infinity ? 0 : -1;
       return complete[operation]!;
     };
     const sorted = moves.slice(base).sort((x, y) => {
@@ -338,7 +282,8 @@ function isEarlier(x: number, y: number, complete: Float64Array): boolean {
   return complete[x]! < complete[y]! || (complete[x]! === complete[y]! && x < y);
 }
 
-function completionOrder(problem: SearchProblem): Int32Array {
+/** The operations that complete, in order of completion. */
+export function completionOrder(problem: SearchProblem): Int32Array {
   const order: number[] = [];
   for (let op = 0; op < problem.count; op++) if (problem.complete[op] !== Infinity) order.push(op);
   order.sort((x, y) => problem.complete[x]! - problem.complete[y]! || x - y);
@@ -371,12 +316,4 @@ function assignSlots(
     free.push(slotOf[completions[index]!]!);
   }
   return slotCount;
-}
-
-function maxState(problem: SearchProblem): number {
-  let max = problem.initialState;
-  for (let op = 0; op < problem.count; op++) {
-    max = Math.max(max, problem.requires![op]!, problem.produces![op]!);
-  }
-  return max;
 }

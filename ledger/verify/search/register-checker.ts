@@ -7,7 +7,8 @@
 
 import type { SearchBudget } from './budget.ts';
 import { ClusterTable, initialWriter, none } from './cluster-table.ts';
-import { cutProblem, completionCount, linearize } from './linearize.ts';
+import { explainSearch } from './explain-search.ts';
+import { linearize } from './linearize.ts';
 import type { HistoryCut, RegisterHistory } from './register-history.ts';
 import { isCompleteAt, isRelevantAt, okStatus, readKind, wholeHistory } from './register-history.ts';
 import { judgeRelay } from './register-relay.ts';
@@ -50,7 +51,7 @@ export type RegisterConflict =
 /** The verdict on a key. `unknown` only when the budget ended. */
 export type RegisterVerdict =
   | { readonly kind: 'valid'; readonly method: RegisterMethod }
-  | { readonly kind: 'invalid'; readonly method: RegisterMethod; readonly evidence: RegisterEvidence }
+  | { readonly kind: 'invalid'; readonly method: RegisterMethod }
   | { readonly kind: 'unknown'; readonly method: RegisterMethod };
 
 /** Operations looked at, in all, while values are tried for `statesPossible`. */
@@ -76,15 +77,28 @@ export class RegisterChecker {
       case 'valid':
         return { kind: 'valid', method: 'zones' };
       case 'invalid':
-        return { kind: 'invalid', method: 'zones', evidence: this.explain(history, operations, initial) };
-      case 'repeated-values':
-        return this.search(history, operations, initial);
-      case 'denials': {
-        const verdict = judgeRelay(history, this.table, this.chains, this.budget);
-        if (verdict !== 'invalid') return { kind: verdict, method: 'relay' };
-        return { kind: 'invalid', method: 'relay', evidence: this.explain(history, operations, initial) };
+        return { kind: 'invalid', method: 'zones' };
+      case 'denials':
+        return { kind: judgeRelay(history, this.table, this.chains, this.budget), method: 'relay' };
+      case 'repeated-values': {
+        const { problem } = registerProblem(history, operations, initial);
+        return { kind: linearize(problem, this.budget).kind, method: 'search' };
       }
     }
+  }
+
+  /**
+   * Evidence for a key that `judge` called invalid; costs some twenty times as much as the verdict. Null only when the
+   * budget ended meanwhile.
+   */
+  explain(
+    history: RegisterHistory,
+    operations: Uint32Array,
+    initial: number,
+    method: RegisterMethod,
+  ): RegisterEvidence | null {
+    if (method === 'search') return this.explainBySearch(history, operations, initial);
+    return this.explainByZones(history, operations, initial);
   }
 
   /** Verdict on a prefix of a key with unique values. */
@@ -95,7 +109,7 @@ export class RegisterChecker {
     return { kind: judgeRelay(history, this.table, this.chains, this.budget), violation: null };
   }
 
-  private explain(history: RegisterHistory, operations: Uint32Array, initial: number): RegisterEvidence {
+  private explainByZones(history: RegisterHistory, operations: Uint32Array, initial: number): RegisterEvidence {
     const order = completionOrder(history, operations);
     const cutAt = (completions: number): HistoryCut => {
       const operation = order[completions - 1]!;
@@ -203,25 +217,23 @@ export class RegisterChecker {
     return first === last ? [first] : [first, last];
   }
 
-  private search(history: RegisterHistory, operations: Uint32Array, initial: number): RegisterVerdict {
+  private explainBySearch(
+    history: RegisterHistory,
+    operations: Uint32Array,
+    initial: number,
+  ): RegisterEvidence | null {
     const { problem, operations: chosen, values } = registerProblem(history, operations, initial);
-    const result = linearize(problem, this.budget);
-    if (result.kind !== 'invalid') return { kind: result.kind, method: 'search' };
-    const total = completionCount(problem);
-    const prefix = smallestPrefix(result.explained, total, (kept) => linearize(cutProblem(problem, kept).problem, this.budget).kind);
-    const cut = cutProblem(problem, prefix.completions);
-    const last = linearize(cut.problem, this.budget, true);
-    const order = completionOrder(history, Uint32Array.from(chosen));
-    const evidence: RegisterEvidence = {
-      operation: order[prefix.completions - 1]!,
-      prefixCompletions: prefix.completions,
-      isSmallest: prefix.isMinimal,
+    const found = explainSearch(problem, this.budget);
+    if (found === null) return null;
+    return {
+      operation: chosen[found.operation]!,
+      prefixCompletions: found.prefixCompletions,
+      isSmallest: found.isSmallest,
       conflict: { kind: 'unexplained' },
       witnesses: [],
-      statesPossible: last.kind === 'invalid' ? last.lastStates.map((state) => values[state]!) : [],
-      isStatesComplete: last.kind === 'invalid',
+      statesPossible: found.states.map((state) => values[state]!),
+      isStatesComplete: found.isStatesComplete,
     };
-    return { kind: 'invalid', method: 'search', evidence };
   }
 }
 

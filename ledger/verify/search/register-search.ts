@@ -13,6 +13,7 @@ import {
   wholeHistory,
   writeKind,
 } from './register-history.ts';
+import type { Demand } from './demand.ts';
 import type { SearchProblem } from './linearize.ts';
 import { ValueIds } from './value-ids.ts';
 
@@ -69,8 +70,14 @@ export function registerProblem(history: RegisterHistory, operations: Uint32Arra
     return produces[op]! >= 0 ? produces[op]! : state;
   };
   const invoke = Float64Array.from(chosen, (operation) => history.invoke[operation]!);
+  const demand: Demand = {
+    targetCount: values.length,
+    requires,
+    supplies: Array.from(produces, (state) => (state < 0 ? [] : [state])),
+    isMet: (state, target) => state === target,
+  };
   return {
-    problem: { count, invoke, complete, effectClass, isObserver, initialState, step, requires, produces },
+    problem: { count, invoke, complete, effectClass, isObserver, initialState, step, demand },
     operations: Int32Array.from(chosen),
     values,
   };
