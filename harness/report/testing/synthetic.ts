@@ -17,7 +17,7 @@ const shapes: Readonly<Record<SyntheticName, TimelineShape>> = {
   violated: shapeOf(12, 20 * minute, 41),
   inconclusive: shapeOf(13, 4 * minute, 9),
   'not-recovered': { ...shapeOf(14, 12 * minute, 22), stuckFromMs: 9 * minute },
-  big: { ...shapeOf(15, 240 * minute, 1_200), movesPerFault: 1, bucketCount: 2_400, ackedPerSecond: 480, partitionCount: 64 },
+  big: { ...shapeOf(15, 240 * minute, 1_200), movesPerFault: 1, bucketCount: 2_400, ackedPerSecond: 560, partitionCount: 64 },
 };
 
 function shapeOf(seed: number, durationMs: number, faultCount: number): TimelineShape {
@@ -146,7 +146,7 @@ export function syntheticReport(name: SyntheticName): RunReport {
   const shape = shapes[name];
   const timeline = makeTimeline(shape);
   const { durationMs } = shape;
-  const acknowledged = name === 'big' ? 6_700_000 : Math.round((durationMs / 1000) * shape.ackedPerSecond * 0.85);
+  const acknowledged = name === 'big' ? 7_300_000 : Math.round((durationMs / 1000) * shape.ackedPerSecond * 0.85);
   const drafts = makeFindings(new Prng(shape.seed), plansOf(name, timeline.faults));
   const findings = groupFindings(drafts, { faults: timeline.faults, epochs: timeline.epochs });
   const failovers = timeline.epochs.filter((change) => change.kind === 'failover').length;
