@@ -12,6 +12,7 @@ export class Ballot {
   /** The raftTerm asked for. */
   readonly raftTerm: number;
   private readonly grants: Set<string>;
+  private readonly refusals = new Set<string>();
 
   /** Opens with the candidate's own grant. */
   constructor(kind: 'preVote' | 'vote', raftTerm: number, self: Voter) {
@@ -20,15 +21,20 @@ export class Ballot {
     this.grants = new Set([voterKey(self)]);
   }
 
-  /** Counts a grant; false where it answers another round. */
-  count({ kind, sender, raftTerm }: RaftVoteAnswer): boolean {
+  /** Counts an answer; false where it answers another round. */
+  count({ kind, sender, raftTerm, granted }: RaftVoteAnswer): boolean {
     if (kind !== `${this.kind}Answer` || raftTerm !== this.raftTerm) return false;
-    this.grants.add(voterKey(sender));
+    (granted ? this.grants : this.refusals).add(voterKey(sender));
     return true;
   }
 
   isWon(groups: readonly (readonly Voter[])[]): boolean {
     return everyMajority(groups, (voter) => this.grants.has(voterKey(voter)));
+  }
+
+  /** Half of the others or more refused: with one voter dead, this is what a split looks like. */
+  isContested(groups: readonly (readonly Voter[])[]): boolean {
+    return groups.some((voters) => 2 * voters.filter((v) => this.refusals.has(voterKey(v))).length >= voters.length - 1);
   }
 }
 

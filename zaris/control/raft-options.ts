@@ -45,12 +45,11 @@ export const electionWaits = {
   follower: { low: 1, high: 2 },
   /** Pre-votes disturb nobody, so they are soon asked for again. */
   preCandidate: { low: 0.25, high: 0.5 },
-  /** After a split vote. */
+  /** After votes that were not answered. */
   candidate: { low: 0.5, high: 1 },
+  /** After the leader's connection was closed, or (pre-)votes were refused: 30 to 120 ms with the default timeout. */
+  hastened: { low: 0.05, high: 0.2 },
 } as const;
-
-/** How soon a follower campaigns after the connection to its leader was closed: drawn between the two. */
-export const linkDownElectionMs = { low: 30, high: 120 } as const;
 
 /** Entries a leader holds uncommitted before it refuses more. */
 export const maxUncommittedEntries = 100_000;

@@ -28,6 +28,9 @@ export interface RaftReady {
   readonly roleChange: boolean;
 }
 
+/** A message before it is addressed. */
+export type Unaddressed<T> = T extends unknown ? Omit<T, 'sender' | 'receiver' | 'raftTerm'> : never;
+
 /** The writes and messages of a voter until they are taken, and which of its log is known to be durable. */
 export class RaftOutput {
   private writes: DiskWrite[] = [];

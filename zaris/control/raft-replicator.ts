@@ -19,11 +19,10 @@ import type {
 import type { NodeId } from '../model/ids.ts';
 import { sameVoter, voterKey } from './raft-config.ts';
 import type { RaftLog } from './raft-log.ts';
+import type { Unaddressed } from './raft-output.ts';
 
-type Body<T> = T extends unknown ? Omit<T, 'sender' | 'receiver' | 'raftTerm'> : never;
-
-/** What a leader sends, before it is addressed. */
-export type LeaderBody = Body<RaftAppend> | Body<RaftInstall>;
+/** What a leader sends. */
+type LeaderBody = Unaddressed<RaftAppend | RaftInstall>;
 
 /** Bounds of replication, per peer. */
 export interface ReplicationLimits {

@@ -26,21 +26,18 @@ import { Ballot, isAsked } from './raft-ballot.ts';
 import { changedConfig, hasVoter, sameVoter, voterKey } from './raft-config.ts';
 import type { ConfigChange } from './raft-config.ts';
 import { Leadership } from './raft-leadership.ts';
-import { electionWaits, linkDownElectionMs, maxUncommittedEntries, withRaftDefaults } from './raft-options.ts';
+import { electionWaits, maxUncommittedEntries, withRaftDefaults } from './raft-options.ts';
 import type { Proposed, RaftOptions, RaftRole } from './raft-options.ts';
 import { RaftOutput } from './raft-output.ts';
-import type { RaftReady } from './raft-output.ts';
+import type { RaftReady, Unaddressed } from './raft-output.ts';
 import { Replicator } from './raft-replicator.ts';
 import type { LeaderMoment, PeerProgress } from './raft-replicator.ts';
 import { RaftStore } from './raft-store.ts';
 import type { NewEntry } from './raft-store.ts';
 
-type Unaddressed<T> = T extends unknown ? Omit<T, 'sender' | 'receiver' | 'raftTerm'> : never;
-
 export class Raft {
   readonly self: Voter;
   private readonly options: Required<RaftOptions>;
-  private readonly hadIdentity: boolean;
   private readonly output: RaftOutput;
   private readonly store: RaftStore;
 
@@ -63,9 +60,9 @@ export class Raft {
     assert(disk.diskId === null || disk.diskId === options.self.diskId, 'the disk found bears another diskId');
     this.self = options.self;
     this.options = withRaftDefaults(options);
-    this.hadIdentity = disk.diskId !== null;
     this.output = new RaftOutput((disk.snapshot?.index ?? 0) + disk.entries.length);
     this.store = new RaftStore(disk, this.output);
+    if (disk.diskId === null) this.output.write({ kind: 'identity', diskId: options.self.diskId });
     this.currentTerm = disk.raftTerm;
     this.votedFor = disk.votedFor;
     this.shown = this.appearance;
@@ -130,8 +127,7 @@ export class Raft {
   /** First call of a process; on an empty disk it only makes the identity durable. */
   start(nowMs: number): void {
     this.nowMs = nowMs;
-    if (!this.hadIdentity) this.output.write({ kind: 'identity', diskId: this.self.diskId });
-    this.postponeElection('follower');
+    this.awaitElection('follower');
   }
 
   /** After `start`, on an empty log, once in the life of a cluster: makes this node its only voter and its leader. */
@@ -153,7 +149,7 @@ export class Raft {
       if (!this.leadership.heardQuorum(this.store.groups, sinceMs)) this.follow(null);
     } else if (nowMs >= this.electionAtMs) {
       if (this.mayCampaign) this.preCampaign();
-      else this.postponeElection('follower');
+      else this.awaitElection('follower');
     }
   }
 
@@ -163,8 +159,7 @@ export class Raft {
     this.leadership?.replicator.linkDown(nodeId);
     if (this.leadership !== null || this.leader !== nodeId) return;
     this.leaderHeardMs = -Infinity;
-    const { low, high } = linkDownElectionMs;
-    this.electionAtMs = Math.min(this.electionAtMs, nowMs + this.options.random.between(low, high));
+    this.awaitElection('hastened');
   }
 
   linkUp(nodeId: NodeId, nowMs: number): void {
@@ -213,8 +208,7 @@ export class Raft {
 
   receive(from: NodeId, message: RaftMessage, nowMs: number): void {
     this.nowMs = nowMs;
-    if (message.sender.nodeId !== from || from === this.self.nodeId) return;
-    if (!sameVoter(message.receiver, this.self)) return;
+    if (message.sender.nodeId !== from || !sameVoter(message.receiver, this.self)) return;
     switch (message.kind) {
       case 'preVote':
         return this.answerPreVote(message);
@@ -252,7 +246,7 @@ export class Raft {
     return this.leadership !== null || this.nowMs - this.leaderHeardMs < this.options.electionTimeoutMs;
   }
 
-  private postponeElection(wait: keyof typeof electionWaits): void {
+  private awaitElection(wait: keyof typeof electionWaits): void {
     const { low, high } = electionWaits[wait];
     const { electionTimeoutMs, random } = this.options;
     this.electionAtMs = this.nowMs + Math.round(electionTimeoutMs * (low + random.float() * (high - low)));
@@ -275,13 +269,13 @@ export class Raft {
     this.currentRole = 'follower';
     this.leaderVoter = leader;
     this.leaderHeardMs = leader === null ? -Infinity : this.nowMs;
-    this.postponeElection('follower');
+    this.awaitElection('follower');
   }
 
   private preCampaign(): void {
     this.currentRole = 'preCandidate';
     this.leaderVoter = null;
-    this.postponeElection('preCandidate');
+    this.awaitElection('preCandidate');
     this.solicit('preVote', this.currentTerm + 1);
   }
 
@@ -300,7 +294,7 @@ export class Raft {
     if (ballot.kind === 'vote') return this.lead({ kind: 'noop' });
     this.currentRole = 'candidate';
     this.adoptTerm(ballot.raftTerm, this.self.nodeId);
-    this.postponeElection('candidate');
+    this.awaitElection('candidate');
     this.solicit('vote', this.currentTerm);
   }
 
@@ -319,17 +313,16 @@ export class Raft {
     const free = this.votedFor === null || this.votedFor === sender.nodeId;
     const granted = mayVote && free && this.store.log.isCoveredBy(lastRaftTerm, lastIndex);
     if (granted && this.votedFor === null) this.adoptTerm(raftTerm, sender.nodeId);
-    if (granted) this.postponeElection('follower');
+    if (granted) this.awaitElection('follower');
     this.send(sender, { kind: 'voteAnswer', granted });
   }
 
   private countVote(answer: RaftVoteAnswer): void {
     if (!isAsked(this.store.groups, answer.sender)) return;
-    if (answer.granted) {
-      if (this.ballot?.count(answer)) this.goOnIfWon(this.ballot);
-    } else if (answer.raftTerm > this.currentTerm) {
-      this.follow(null, answer.raftTerm);
-    }
+    if (!answer.granted && answer.raftTerm > this.currentTerm) return this.follow(null, answer.raftTerm);
+    if (!this.ballot?.count(answer)) return;
+    if (answer.granted) this.goOnIfWon(this.ballot);
+    else if (this.ballot.isContested(this.store.groups)) this.awaitElection('hastened');
   }
 
   // Leading.
@@ -394,7 +387,7 @@ export class Raft {
     if (raftTerm > this.currentTerm || this.leaderVoter === null) this.follow(sender, raftTerm);
     assert(this.leaderVoter !== null && sameVoter(this.leaderVoter, sender), 'one leader in a raftTerm');
     this.leaderHeardMs = this.nowMs;
-    this.postponeElection('follower');
+    this.awaitElection('follower');
     if (message.kind === 'append') this.send(sender, { ...this.store.appendFrom(message), round });
     else this.send(sender, { kind: 'accepted', matchIndex: this.store.install(message.snapshot), round });
   }
