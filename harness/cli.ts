@@ -89,7 +89,9 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
-      throw error instanceof Error ? error : new UsageError(usageSentence(message ?? 'the command line makes no sense'));
+      // The parser's own errors are the user's; anything else is ours.
+      if (error instanceof Error && error.name !== 'YError') throw error;
+      throw new UsageError(usageSentence(message ?? error?.message ?? 'the command line makes no sense'));
     }) as Argv;
 }
 

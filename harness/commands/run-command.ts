@@ -1,5 +1,4 @@
 /** `certify run`: the real world, wired to the run loop. */
-import { join } from 'node:path';
 import { type Logger as Pino, pino } from 'pino';
 import { openLedger } from '../../ledger/ledger.ts';
 import { openDockerCluster } from '../clusters/docker.ts';
@@ -36,10 +35,8 @@ export async function runCommand(settings: RunSettings, interruption: Interrupti
     preliminary: writePreliminary,
     judge: judgeRun,
   };
-  const { folder, judged } = await certify(settings, world);
-  process.stdout.write(`\n${judged.headline}\n`);
+  const { judged } = await certify(settings, world);
   for (const line of judged.lines) process.stdout.write(`${line}\n`);
-  process.stdout.write(`Report: ${join(folder.path, 'report.html')}\n`);
   return judged.exitCode;
 }
 

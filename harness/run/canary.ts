@@ -37,14 +37,17 @@ export async function plantCanary(options: CanaryOptions): Promise<readonly stri
   return planted;
 }
 
-/** Deletes them behind the ledger's back, then reads them once under the ledger, for the live check. Returns those deleted. */
+/** Deletes them behind the ledger's back, then reads them under the ledger, for the live check. Returns those deleted. */
 export async function releaseCanary(options: CanaryOptions, planted: readonly string[]): Promise<readonly string[]> {
   const { executor, client, session, signal } = options;
   const deleted: string[] = [];
   for (const key of planted) {
     if (!(await deleteKey(client, key, signal))) continue;
     deleted.push(key);
-    await executor.run(client, session, { f: 'read', key }, true);
+    for (let attempt = 0; attempt < maxTries && !signal.aborted; attempt++) {
+      const read = await executor.run(client, session, { f: 'read', key }, true);
+      if (read.kind === 'ok') break;
+    }
   }
   return deleted;
 }

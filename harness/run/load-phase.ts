@@ -37,7 +37,9 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
   });
   const end = new AbortController();
   state.onLoss = () => {
-    if (settings.onLoss !== 'continue') end.abort('a loss was seen');
+    if (settings.onLoss === 'continue') return;
+    state.stopped ??= 'a loss was seen';
+    end.abort(state.stopped);
   };
   const memory = setInterval(() => state.noteMemory(process.memoryUsage.rss()), memoryEveryMs);
   let chaos: ChaosControl | null = null;

@@ -42,7 +42,7 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
   state.partitionOf = (key) => system.partitionOf(key);
   await whole(state, system, cluster, signal);
   const facts = await system.facts();
-  await ledger.meta('facts', { ...facts, build: cluster.build, engine: cluster.engine, versions: [...facts.versions, ...cluster.versions], contract: world.system.contract(plan) });
+  await ledger.meta('facts', { ...facts, build: cluster.build, engine: cluster.engine, versions: [...facts.versions, ...cluster.versions], contract: world.system.contract(plan), promises: world.system.clientPromises, peek: world.system.capabilities.peek });
   state.print(`Cluster is up: ${facts.partitions} partitions, ${facts.replicationFactor} copies, ${facts.minInSync} needed to acknowledge`);
   const hub = new EventHub();
   const watch = openWatch(state, system, hub);

@@ -1,6 +1,7 @@
 /**
  * What a run carries from phase to phase: settings, clock, ledger, keys, counts, and everything found against a certificate.
  */
+import { currentHost } from '../assemble/head-part.ts';
 import { LiveLine } from './live-line.ts';
 import { KeyRegister } from './key-register.ts';
 import { type LiveLoss, LiveCheck } from './live-check.ts';
@@ -52,6 +53,8 @@ export class RunState {
   cluster: RunCluster | null = null;
   /** Set once the system is known; keys are placed by it. */
   partitionOf: (key: string) => number = () => 0;
+  /** Why the load ended before its time without a signal; null when it did not. */
+  stopped: string | null = null;
   /** The cluster was frozen at a loss and is kept. */
   frozen = false;
   /** Called at a loss that the live check sees. */
@@ -131,6 +134,8 @@ export class RunState {
       peakMemoryBytes: this.peakMemoryBytes,
     };
     await this.ledger.meta('end', end);
+    await this.ledger.meta('canary', this.canaryDeleted.map((key) => ({ key, kind: 'lost' })));
+    if (this.stopped !== null) await this.ledger.meta('stopped', this.stopped);
     await this.ledger.meta('endedAtNs', this.clock.nowNs());
     await this.ledger.meta('counts', { opened: this.keys.openedCount, retired: this.keys.retiredCount, live: this.keys.liveCount });
   }
@@ -148,6 +153,8 @@ export class RunState {
     );
     unawaited(this.ledger.meta('runId', this.folder.runId));
     unawaited(this.ledger.meta('plan', this.plan));
+    unawaited(this.ledger.meta('host', currentHost()));
+    unawaited(this.ledger.meta('versions', [{ name: 'node.js', value: process.version }]));
   }
 
   private lossSeen(loss: LiveLoss): void {

@@ -11,6 +11,10 @@ import { MemoryWorld } from '../testing/memory-world.ts';
 import { decideVerdict, exitCodeOf } from '../verdict.ts';
 import { canaryKeys } from './canary.ts';
 import { playChaos } from './chaos-control.ts';
+import { openLedger } from '../../ledger/ledger.ts';
+import { judgeFolder } from '../judge-folder.ts';
+import { parseReport } from '../report/model.ts';
+import { runTagOf } from './run-state.ts';
 import { Interruption } from './interruption.ts';
 import { certify } from './run.ts';
 import type { RunEnd, World } from './world.ts';
@@ -160,6 +164,50 @@ describe('a run, end to end, in memory', () => {
     expect(judged.lines.join('\n')).toMatch(/n5 ended with exit code 137 without a fault of ours/);
     expect(judged.lines.join('\n')).toMatch(/not healthy 10 s after the last heal: nodes n5 are not alive/);
     expect(judged.exitCode).toBe(130);
+  });
+
+  it('is judged from its real ledger: certified, with a report', { timeout: 60_000 }, async () => {
+    const { cluster, world } = rig({
+      openLedger: (run) => openLedger({ path: run.ledger, runTag: runTagOf(run.runId) }),
+      judge: async (run) => judgeFolder(run.path, false),
+    });
+    cluster.lostAnswers = 0.01;
+    const { folder: run, judged } = await certify(await settingsOf(), world);
+    const report = parseReport(JSON.parse(readFileSync(join(run.path, 'report.json'), 'utf8')));
+    expect(report.verdict.missing).toEqual([]);
+    expect(report.findings.items.map((each) => each.reason)).toEqual([]);
+    expect(judged.exitCode).toBe(0);
+    expect(report.faults.map((fault) => fault.outcome)).toEqual(['confirmed', 'confirmed', 'confirmed']);
+    expect(report.strength.exposed).toBeGreaterThan(100);
+    expect(report.canary.outcome).toBe('caught');
+    expect(report.canary.checks.map((check) => check.where)).toEqual(expect.arrayContaining(['shadow history', 'read-back', 'autopsy', 'live check']));
+    expect(report.counts.readBack.done).toBe(report.counts.readBack.expected);
+    expect(report.recovery.find((row) => row.faultKind === 'all')?.firstAck?.count).toBeGreaterThan(3);
+    expect(report.nodes.find((lane) => lane.nodeId === 'n1')?.spans.map((span) => span.state)).toContain('killed');
+    for (const file of ['report.html', 'report.md', 'junit.xml', 'schedule.json', 'verdict.json', 'logs']) expect(existsSync(join(run.path, file)), file).toBe(true);
+  });
+
+  it('is judged from its real ledger: violated, with the planted losses listed', { timeout: 60_000 }, async () => {
+    const { cluster, world } = rig({
+      openLedger: (run) => openLedger({ path: run.ledger, runTag: runTagOf(run.runId) }),
+      judge: async (run) => judgeFolder(run.path, false),
+    });
+    const execute = cluster.store.execute.bind(cluster.store);
+    let lost = 0;
+    cluster.store.execute = (operation, nowMs) => {
+      const completion = execute(operation, nowMs);
+      if (operation.f === 'write' && operation.key.startsWith('s') && operation.key.endsWith('7') && lost < 9) {
+        cluster.store.forget(operation.key);
+        lost++;
+      }
+      return completion;
+    };
+    const { folder: run, judged } = await certify(await settingsOf(), world);
+    const report = parseReport(JSON.parse(readFileSync(join(run.path, 'report.json'), 'utf8')));
+    expect(judged.exitCode).toBe(1);
+    expect(report.findings.totals).toEqual([{ kind: 'lost', count: 9 }]);
+    expect(report.findings.items.every((finding) => finding.key.endsWith('7') && finding.node !== null && finding.replicas.length === 3)).toBe(true);
+    expect(report.canary.outcome).toBe('caught');
   });
 
   it('sees a planted loss live', { timeout: 30_000 }, async () => {

@@ -110,6 +110,8 @@ export interface System {
   readonly name: string;
   readonly contract: (plan: ClusterPlan) => Contract;
   readonly capabilities: Capabilities;
+  /** What the client promises of every operation; null where it promises nothing. */
+  readonly clientPromises: { readonly maxAttempts: number | null; readonly deadlineMs: number | null };
   /** The system's own rule for the copies that an acknowledged write needs. */
   defaultMinInSync(replicationFactor: number): number;
   /** Environment of one node's process. */

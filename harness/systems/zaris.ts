@@ -1,6 +1,7 @@
 /** Zaris as a system to certify. */
 import type { SystemStatus } from '../../chaos/ports.ts';
 import type { StoreClient } from '../../workloads/port.ts';
+import { defaultClientOptions } from '../../zaris/client/contract.ts';
 import { ZarisClient } from '../../zaris/client/client.ts';
 import type { ClusterSettings } from '../../zaris/model/client-wire.ts';
 import { partitionOf } from '../../zaris/model/segments.ts';
@@ -43,6 +44,7 @@ export const zaris: System = {
   name: 'zaris',
   contract: contractOf,
   capabilities: { versions: true, compareAndSet: true, create: true, counters: true, ttl: true, peek: true },
+  clientPromises: { maxAttempts: defaultClientOptions.retry.maxAttempts, deadlineMs: defaultClientOptions.requestTimeoutMs },
   defaultMinInSync: (replicationFactor) => (replicationFactor >= 3 ? 2 : 1),
   nodeEnvironment,
   connect: (options) => new RunningZaris(options),

@@ -130,6 +130,7 @@ export class MemoryWorld implements Cluster {
       name: 'memory',
       contract: () => ({ acknowledgement: 'kept as long as the process lives', durable: true, permittedLoss: null }),
       capabilities: { versions: true, compareAndSet: true, create: true, counters: true, ttl: true, peek: true },
+      clientPromises: { maxAttempts: null, deadlineMs: null },
       defaultMinInSync: (replicationFactor) => (replicationFactor >= 3 ? 2 : 1),
       nodeEnvironment: () => ({}),
       connect: ({ plan }) => this.running(plan),

@@ -1,0 +1,118 @@
+/**
+ * Findings of the verifier as the report shows them: with values named, replicas, and the life of the key around them.
+ */
+import { encodeValue } from '../../ledger/values.ts';
+import type { LedgerReader, StoredOperation } from '../../ledger/reader.ts';
+import type { Finding as Found, Sighting as Seen } from '../../ledger/verify/finding.ts';
+import type { FindingDraft } from '../report/group-findings.ts';
+import type { KeyEvent, ReplicaAnswer, Sighting } from '../report/model-finding.ts';
+import type { EpochChange, Fault } from '../report/model-timeline.ts';
+
+/** Findings whose key's life is told; one pass over the ledger serves them all. */
+const maxTimelines = 60;
+/** Events shown of one key, around the finding. */
+const maxEvents = 60;
+/** Faults and epoch changes this long before and after a key's operations belong to its life, ms. */
+const aroundMs = 5_000;
+
+export interface FindingContext {
+  readonly reader: LedgerReader;
+  readonly runTag: string;
+  readonly faults: readonly Fault[];
+  readonly epochs: readonly EpochChange[];
+}
+
+const versionText = (version: readonly [number, number] | null): string | null => (version === null ? null : `${version[0]}.${version[1]}`);
+
+/** Drafts in the order given; ids number them. */
+export function findingDrafts(findings: readonly Found[], context: FindingContext): FindingDraft[] {
+  const keys = [...new Set(findings.flatMap((finding) => (finding.key === null ? [] : [finding.key])))].slice(0, maxTimelines);
+  const lives = keyLives(keys, findings, context);
+  return findings.map((finding, index) => draftOf(finding, `L${index + 1}`, lives, context));
+}
+
+function draftOf(finding: Found, id: string, lives: ReadonlyMap<string, readonly StoredOperation[]>, context: FindingContext): FindingDraft {
+  const { operation } = finding;
+  const draft = {
+    id,
+    kind: finding.kind,
+    key: finding.key ?? '',
+    reason: finding.reason,
+    operation: {
+      operationId: operation?.operationId ?? 0,
+      session: operation?.session ?? 0,
+      f: operation?.f ?? 'none',
+      value: operation === null ? null : valueOf(context.runTag, operation.operationId, null),
+      version: versionText(operation?.version ?? null),
+      invokedAtMs: (operation?.invokeNs ?? finding.witness?.atNs ?? 0) / 1e6,
+      acknowledgedAtMs: operation === null || operation.returnNs === null || operation.outcome !== 'ok' ? null : operation.returnNs / 1e6,
+      attempts: operation?.attempts ?? 0,
+    },
+    partition: finding.partition ?? operation?.partition ?? null,
+    epoch: operation?.epoch ?? null,
+    node: operation?.node ?? null,
+    openFaults: [...finding.openFaults],
+    lastSeen: sightingOf(finding.lastSeen, context.runTag),
+    firstMissed: sightingOf(finding.firstMissed, context.runTag),
+    replicas: finding.replicas.map((replica): ReplicaAnswer => ({
+      node: replica.node, role: 'replica', answer: replica.answer, value: valueOf(context.runTag, replica.observed, null), version: versionText(replica.version),
+    })),
+  };
+  const life = finding.key === null ? undefined : lives.get(finding.key);
+  return { ...draft, timeline: life === undefined ? [] : timelineOf(life, draft.partition, draft.operation.invokedAtMs, context) };
+}
+
+function sightingOf(seen: Seen | null, runTag: string): Sighting | null {
+  if (seen === null) return null;
+  return {
+    atMs: seen.atNs / 1e6, operationId: seen.operationId, session: seen.session, value: valueOf(runTag, seen.observed, seen.number),
+    version: versionText(seen.version), node: seen.node, epoch: seen.epoch,
+  };
+}
+
+/** The value that names an operation, at its shortest; null for absent. */
+function valueOf(runTag: string, observed: number | null, sum: number | null): string | null {
+  if (observed === null) return sum === null ? null : String(sum);
+  if (observed === -1) return 'a value of another run';
+  if (observed === -2) return 'a corrupt value';
+  return encodeValue(runTag, observed, 0);
+}
+
+/** Every operation of these keys, in one pass. */
+function keyLives(keys: readonly string[], findings: readonly Found[], { reader }: FindingContext): ReadonlyMap<string, readonly StoredOperation[]> {
+  if (keys.length === 0) return new Map();
+  const wanted = new Set(keys);
+  const keyIds = new Set(findings.flatMap((finding) => (finding.keyId !== null && finding.key !== null && wanted.has(finding.key) ? [finding.keyId] : [])));
+  return Map.groupBy(reader.operations(`WHERE key_id IN (${[...keyIds].join(',')})`), (operation) => operation.key);
+}
+
+function timelineOf(life: readonly StoredOperation[], partition: number | null, aroundAtMs: number, context: FindingContext): KeyEvent[] {
+  const events = life.map((operation) => operationEvent(operation, context.runTag));
+  const fromMs = Math.min(...events.map((event) => event.atMs)) - aroundMs;
+  const toMs = Math.max(...events.map((event) => event.endMs ?? event.atMs)) + aroundMs;
+  const inside = (atMs: number | null): atMs is number => atMs !== null && atMs >= fromMs && atMs <= toMs;
+  for (const fault of context.faults) {
+    const { injectedMs, healedMs } = fault.stages;
+    const text = `${fault.kind} of ${fault.targets.join(', ')} (${fault.id})`;
+    if (inside(injectedMs)) events.push({ kind: 'fault', atMs: injectedMs, endMs: healedMs, outcome: '', text, node: fault.targets[0] ?? null, epoch: null });
+    if (inside(healedMs)) events.push({ kind: 'heal', atMs: healedMs, endMs: null, outcome: '', text, node: fault.targets[0] ?? null, epoch: null });
+  }
+  for (const change of context.epochs) {
+    if (change.partition !== partition || !inside(change.atMs)) continue;
+    events.push({ kind: 'epoch', atMs: change.atMs, endMs: null, outcome: '', text: `${change.kind}, ${change.health}, term ${change.term}`, node: change.owner, epoch: change.epoch });
+  }
+  // The events nearest to the finding, in the order of time.
+  const near = events.toSorted((a, b) => Math.abs(a.atMs - aroundAtMs) - Math.abs(b.atMs - aroundAtMs)).slice(0, maxEvents);
+  return near.toSorted((a, b) => a.atMs - b.atMs);
+}
+
+function operationEvent(operation: StoredOperation, runTag: string): KeyEvent {
+  const { f, operationId, outcome, invokeNs, returnNs, node, epoch, observed, number } = operation;
+  const kind = f === 'read' ? 'read' : f === 'delete' ? 'delete' : 'write';
+  const shown = f === 'read' ? (outcome === 'ok' ? (valueOf(runTag, observed, number) ?? 'absent') : '') : f === 'delete' ? '' : encodeValue(runTag, operationId, 0);
+  const why = operation.error === null ? '' : ` (${operation.error})`;
+  return {
+    kind, atMs: invokeNs / 1e6, endMs: returnNs === null ? null : returnNs / 1e6, outcome,
+    text: `${f} #${operationId} by session ${operation.session}: ${outcome}${shown === '' ? '' : ` ${shown}`}${why}`, node, epoch,
+  };
+}

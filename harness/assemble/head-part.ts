@@ -1,0 +1,102 @@
+/** The parts of a report that say what was run, where, and with which settings; read back from the ledger's meta rows. */
+import { cpus, hostname, release, totalmem, type } from 'node:os';
+import type { ClockOrigin } from '../../ledger/clock-origin.ts';
+import type { RunReport } from '../report/model.ts';
+import { phaseNames } from '../run/phases.ts';
+
+/** Reads one meta row; undefined when it was never written. */
+export type Meta = (key: string) => unknown;
+
+/** Settings as the run wrote them: finite numbers, the mix as text. */
+export type StoredSettings = Readonly<Record<string, unknown>>;
+
+interface Facts {
+  readonly build?: string;
+  readonly engine?: string | null;
+  readonly replicationFactor?: number;
+  readonly minInSync?: number;
+  readonly partitions?: number;
+  readonly versions?: readonly { readonly name: string; readonly value: string }[];
+  readonly contract?: { readonly acknowledgement: string; readonly durable: boolean; readonly permittedLoss: string | null };
+}
+
+export const factsOf = (meta: Meta): Facts => (meta('facts') ?? {}) as Facts;
+export const settingsOf = (meta: Meta): StoredSettings => (meta('settings') ?? {}) as StoredSettings;
+
+const text = (value: unknown): string => (value === null || value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value));
+const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
+
+/** Settings that stand elsewhere in the report, or say nothing. */
+const hiddenSettings = new Set(['resultsDir', 'seed', 'durationMs']);
+
+export function runPart(meta: Meta, endNs: number): RunReport['run'] {
+  const settings = settingsOf(meta);
+  const origin = meta('origin') as ClockOrigin | undefined;
+  const startedMs = origin?.wallMs ?? 0;
+  const seed = `0x${number(settings['seed']).toString(16)}`;
+  const runId = text(meta('runId'));
+  return {
+    runId,
+    startedAt: new Date(startedMs).toISOString(),
+    endedAt: new Date(startedMs + endNs / 1e6).toISOString(),
+    durationMs: endNs / 1e6,
+    plannedMs: number(settings['durationMs']),
+    seed,
+    preset: '',
+    chaosLevel: text(settings['chaosLevel']),
+    cluster: settings['cluster'] === 'process' ? 'process' : 'docker',
+    nodeCount: number(settings['nodeCount']),
+    replay: replayCommand(settings, seed, runId),
+  };
+}
+
+/** The command that plays this run again: same faults by file, same workload by seed. */
+function replayCommand(settings: StoredSettings, seed: string, runId: string): string {
+  const words = [
+    'npm run certify --', `--duration ${number(settings['durationMs']) / 1_000}s`, `--rf ${text(settings['replicationFactor'])}`,
+    `--nodes ${text(settings['nodeCount'])}`, `--seed ${seed}`, `--schedule ${text(settings['resultsDir'])}/${runId}/schedule.json`,
+  ];
+  if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined) words.push(`--node-entry ${text(settings['nodeEntry'])}`);
+  return words.join(' ');
+}
+
+export function systemPart(meta: Meta): RunReport['system'] {
+  const facts = factsOf(meta);
+  return {
+    name: text(settingsOf(meta)['system']),
+    build: facts.build ?? '',
+    replicationFactor: facts.replicationFactor ?? 0,
+    minInSync: facts.minInSync ?? 0,
+    partitions: facts.partitions ?? 0,
+    contract: facts.contract?.acknowledgement ?? '',
+  };
+}
+
+/** The host that the run was on, as the run itself wrote it. */
+export function hostPart(meta: Meta): RunReport['host'] {
+  const host = (meta('host') ?? currentHost()) as Omit<RunReport['host'], 'engine'>;
+  return { ...host, engine: factsOf(meta).engine ?? null };
+}
+
+/** This host. */
+export function currentHost(): Omit<RunReport['host'], 'engine'> {
+  return { name: hostname(), os: type(), kernel: release(), cpus: cpus().length, memoryBytes: totalmem() };
+}
+
+export function settingsPart(meta: Meta): RunReport['settings'] {
+  return Object.entries(settingsOf(meta))
+    .filter(([name, value]) => !hiddenSettings.has(name) && value !== null)
+    .map(([name, value]) => ({ name, value: text(value) }));
+}
+
+export function versionsPart(meta: Meta): RunReport['versions'] {
+  const versions = (meta('versions') ?? []) as RunReport['versions'];
+  return [...versions, ...(factsOf(meta).versions ?? [])];
+}
+
+export function phasesPart(meta: Meta): RunReport['phases'] {
+  return phaseNames.flatMap((name) => {
+    const phase = meta(`phase:${name}`) as { fromNs: number; toNs: number } | undefined;
+    return phase === undefined ? [] : [{ name, fromMs: phase.fromNs / 1e6, toMs: phase.toNs / 1e6 }];
+  });
+}

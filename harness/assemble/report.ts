@@ -1,0 +1,147 @@
+/**
+ * The report of a run from its ledger and its judgement: the one place where the verdict of DESIGN §9 is drawn.
+ *
+ * Invariant: every reason against a certificate, of the run loop and of the verifier, takes part in the verdict; a canary that
+ * was not caught, or not planted, makes a run inconclusive. The same ledger always gives the same report.
+ */
+import type { LedgerReader } from '../../ledger/reader.ts';
+import type { Judgement } from '../../ledger/verify/judge.ts';
+import { emptyReport } from '../report/empty-report.ts';
+import { composeHeadline } from '../report/first-screen.ts';
+import { groupFindings } from '../report/group-findings.ts';
+import type { EpochChange } from '../report/model-timeline.ts';
+import type { RunReport } from '../report/model.ts';
+import type { RunEnd } from '../run/world.ts';
+import { decideVerdict, exitCodeOf, type VerdictReason } from '../verdict.ts';
+import { faultPart, type FaultPart } from './fault-part.ts';
+import { findingDrafts } from './finding-part.ts';
+import { factsOf, hostPart, type Meta, phasesPart, runPart, settingsOf, settingsPart, systemPart, versionsPart } from './head-part.ts';
+import { nodeLanes } from './node-part.ts';
+import { promisesOf } from './promise-part.ts';
+import { Reach } from './reach.ts';
+import { recoveryOf, StreamPart } from './stream-part.ts';
+
+/** What a run that never reached its end left behind. */
+const noEnd: RunEnd = {
+  interruptedBy: null,
+  reasons: [{ verdict: 'inconclusive', reason: 'The harness did not reach the end of the run.' }],
+  readBack: { expected: 0, done: 0 },
+  replicas: { asked: 0, answered: 0 },
+  canaryDeleted: [],
+  canarySeenLive: [],
+  peakMemoryBytes: 0,
+};
+
+/** Assembles the report. Reads every operation once. */
+export function assembleReport(reader: LedgerReader, judgement: Judgement): RunReport {
+  const meta: Meta = (key) => reader.meta(key);
+  const end = (meta('end') as RunEnd | undefined) ?? noEnd;
+  const part = faultPart(reader.faults(), new Map((meta('unsupported') ?? []) as [string, string][]));
+  const changes = [...reader.epochChanges()];
+  const epochs = changes.flatMap((change): EpochChange[] =>
+    change.partition === null ? [] : [{ atMs: change.atNs / 1e6, partition: change.partition, epoch: change.epoch, term: change.term, owner: change.node, health: change.health, kind: change.kind }],
+  );
+  const reach = new Reach(part.faults, changes);
+  const stream = new StreamPart(reach);
+  for (const operation of reader.operations()) stream.add(operation);
+  const phases = phasesPart(meta);
+  const endNs = endOf(meta, phases);
+  const load = phases.find((phase) => phase.name === 'load');
+  const canary = canaryPart(judgement, end);
+  const runTag = String(meta('runTag') ?? '');
+  const drafts = findingDrafts(judgement.findings, { reader, runTag, faults: part.faults, epochs });
+  const { counts, strength } = judgement;
+  const report: RunReport = {
+    ...emptyReport(),
+    preliminary: false,
+    run: runPart(meta, endNs),
+    strength: {
+      perFailoverBound95: strength.perFailoverBound95, perWriteBound95: strength.perWriteBound95, failovers: strength.failovers, handoffs: strength.handoffs,
+      judged: strength.judged, exposed: strength.exposed, superseded: strength.superseded, neverRead: strength.neverRead,
+    },
+    counts: {
+      operations: stream.operations(), acknowledgedWrites: stream.writes, sessions: Number(settingsOf(meta)['sessions'] ?? 0), keys: counts.keys, retiredKeys: counts.retiredKeys,
+      readBack: { expected: counts.expectedReadBack, done: counts.doneReadBack }, replicas: { asked: counts.replicasAsked, answered: counts.replicasAnswered },
+    },
+    performance: stream.performance(load === undefined ? 0 : load.toMs - load.fromMs),
+    system: systemPart(meta),
+    host: hostPart(meta),
+    settings: settingsPart(meta),
+    versions: versionsPart(meta),
+    phases,
+    series: stream.seriesUntil(endNs / 1e6),
+    faults: [...part.faults],
+    overlapShare: part.summary.overlapShare,
+    epochs,
+    nodes: nodeLanes(nodeIdsOf(part, epochs, meta), part.faults, [...reader.incarnations()], endNs / 1e6),
+    findings: withTotals(groupFindings(drafts, { faults: part.faults, epochs }), judgement),
+    recovery: recoveryOf(part.faults, reach, changes),
+    coverage: part.coverage,
+    canary,
+    promises: promisesOf(judgement, meta),
+    limits: limitsOf(meta, part),
+    ledger: { bytes: reader.size().fileBytes, gaps: [...reader.gaps()].map((gap) => ({ fromMs: gap.fromNs / 1e6, toMs: gap.toNs / 1e6, reason: gap.reason })) },
+    peakMemoryBytes: end.peakMemoryBytes,
+  };
+  return { ...report, verdict: verdictPart(report, judgement, end, canary, meta) };
+}
+
+function verdictPart(report: RunReport, judgement: Judgement, end: RunEnd, canary: RunReport['canary'], meta: Meta): RunReport['verdict'] {
+  const contract = settingsOf(meta)['contract'] === 'declared' ? 'declared' : 'durable';
+  const lost = judgement.totals.get('lost') ?? 0;
+  const others = [...judgement.totals].filter(([kind]) => kind !== 'lost' && kind !== 'unknown').reduce((sum, [, count]) => sum + count, 0);
+  const permitted = contract === 'declared' && factsOf(meta).contract?.durable === false ? lost : 0;
+  const reasons: VerdictReason[] = [...end.reasons];
+  if (lost - permitted > 0 || others > 0) reasons.push({ verdict: 'violated', reason: `The verifier has ${lost - permitted + others} findings.` });
+  for (const reason of judgement.notRecovered) reasons.push({ verdict: 'not-recovered', reason });
+  for (const { detail } of judgement.missingEvidence) reasons.push({ verdict: 'inconclusive', reason: detail });
+  if (canary.outcome !== 'caught') {
+    const missed = canary.checks.filter((check) => check.reported !== check.planted).map((check) => `${check.name} (${check.where}): ${check.reported} of ${check.planted}`);
+    reasons.push({ verdict: 'inconclusive', reason: canary.outcome === 'not-run' ? 'No canary was planted, so finding nothing proves nothing.' : `The canary was not caught as planted: ${missed.join('; ') || 'something was reported that was not planted'}.` });
+  }
+  const kind = decideVerdict(reasons);
+  const missing = [...new Set(reasons.filter((reason) => reason.verdict !== 'violated').map((reason) => reason.reason))];
+  // The reasons of the verdict that stands come first: the headline quotes the first.
+  const own = new Set(reasons.filter((reason) => reason.verdict === kind).map((reason) => reason.reason));
+  missing.sort((a, b) => Number(own.has(b)) - Number(own.has(a)));
+  const verdict = { kind, exitCode: exitCodeOf(kind), headline: '', missing, contract, permittedLosses: permitted, interruptedBy: end.interruptedBy } as const;
+  return { ...verdict, headline: composeHeadline({ ...report, verdict }) };
+}
+
+/** The judge's canaries and those that the live check had to see. */
+function canaryPart(judgement: Judgement, end: RunEnd): RunReport['canary'] {
+  const { canary } = judgement;
+  const checks: RunReport['canary']['checks'] = canary.checks.map((check) => ({ ...check }));
+  if (end.canaryDeleted.length === 0) return { outcome: canary.outcome === 'missed' ? 'missed' : 'not-run', checks };
+  const seen = end.canaryDeleted.filter((key) => end.canarySeenLive.includes(key)).length;
+  checks.push({ name: 'keys deleted behind the ledger', kind: 'lost', planted: end.canaryDeleted.length, reported: seen, where: 'live check' });
+  return { outcome: canary.outcome === 'caught' && seen === end.canaryDeleted.length ? 'caught' : 'missed', checks };
+}
+
+/** The judge counts every finding; the list holds the first ones. */
+function withTotals(findings: RunReport['findings'], judgement: Judgement): RunReport['findings'] {
+  const totals = [...judgement.totals].map(([kind, count]) => ({ kind, count }));
+  return { ...findings, total: totals.reduce((sum, each) => sum + each.count, 0), totals };
+}
+
+function endOf(meta: Meta, phases: RunReport['phases']): number {
+  const ended = meta('endedAtNs');
+  return typeof ended === 'number' ? ended : Math.max(0, ...phases.map((phase) => phase.toMs * 1e6));
+}
+
+function nodeIdsOf(part: FaultPart, epochs: readonly EpochChange[], meta: Meta): string[] {
+  const count = Number(settingsOf(meta)['nodeCount'] ?? 0);
+  const ids = new Set(Array.from({ length: count }, (_, index) => `n${index + 1}`));
+  for (const fault of part.faults) for (const nodeId of fault.targets) ids.add(nodeId);
+  for (const { owner } of epochs) if (owner !== null) ids.add(owner);
+  return [...ids].toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+/** What this run did not test, one sentence each. */
+function limitsOf(meta: Meta, part: FaultPart): string[] {
+  const limits = part.coverage.notInjected.map(({ kind, reason }) => `The fault ${kind} was not injected: ${reason}.`.replace(/\.\.$/, '.'));
+  const settings = settingsOf(meta);
+  limits.push(`The workload was ${String(settings['workload'])}; other operations were not tested.`);
+  if (settings['ledgerSync'] === 'normal') limits.push('The ledger survives a crash of the harness, not a power loss of its machine.');
+  return limits;
+}

@@ -1,0 +1,38 @@
+/** Judges the ledger in a run's folder and writes its reports; everything synchronous, so it runs in a thread of its own. */
+import { join } from 'node:path';
+import { openLedgerReader } from '../ledger/reader.ts';
+import { defaultJudgeOptions, judgeRun, type JudgeOptions } from '../ledger/verify/judge.ts';
+import { defaultMemoBytes } from '../ledger/verify/search/budget.ts';
+import { assembleReport } from './assemble/report.ts';
+import { renderLastLines } from './report/render-lines.ts';
+import { writeReportFiles } from './report/write-report.ts';
+import type { Judged } from './run/world.ts';
+
+/** Acknowledged writes that must overlap a confirmed fault before a run may claim to have survived faults: per second of the run, at most so many. */
+const ackedInFaultWindowsPerSecond = 20;
+const maxAckedInFaultWindows = 1_000;
+/** Search time for one key whose versions do not tell its order, ms. */
+const searchMs = 5_000;
+
+/** Judges, writes report.json, .md, .html and junit.xml, and returns the verdict. Throws where the ledger cannot be read. */
+export function judgeFolder(folder: string, colour: boolean): Judged {
+  const reader = openLedgerReader(folder);
+  try {
+    const facts = reader.meta('facts') as { replicationFactor?: number; promises?: { maxAttempts: number | null; deadlineMs: number | null }; peek?: boolean } | undefined;
+    const durationMs = Number((reader.meta('settings') as { durationMs?: number } | undefined)?.durationMs ?? 0);
+    const deadlineMs = facts?.promises?.deadlineMs ?? null;
+    const options: JudgeOptions = {
+      ...defaultJudgeOptions,
+      minAckedInFaultWindows: Math.min(maxAckedInFaultWindows, Math.round((durationMs / 1_000) * ackedInFaultWindowsPerSecond)),
+      replicasPerKey: facts?.peek === true ? (facts.replicationFactor ?? null) : null,
+      promises: { maxAttempts: facts?.promises?.maxAttempts ?? null, deadlineNs: deadlineMs === null ? null : deadlineMs * 1e6 },
+      searchBudget: () => ({ nowMs: () => performance.now(), deadlineMs: performance.now() + searchMs, memoBytes: defaultMemoBytes }),
+    };
+    const report = assembleReport(reader, judgeRun(reader, options));
+    writeReportFiles(folder, report);
+    const { kind, exitCode, headline } = report.verdict;
+    return { verdict: kind, exitCode, headline, lines: renderLastLines(report, { colour, reportPath: join(folder, 'report.html') }) };
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,6 @@
+/** The thread that judges: so that signals, and the clean-up that they ask for, never wait for a verifier. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { judgeFolder } from './judge-folder.ts';
+
+const { folder, colour } = workerData as { readonly folder: string; readonly colour: boolean };
+parentPort?.postMessage(judgeFolder(folder, colour));

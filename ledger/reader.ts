@@ -1,0 +1,327 @@
+/**
+ * Reads a ledger, finished or cut short by a crash: streams, in bounded memory, without changing the file.
+ *
+ * Invariant: an operation whose intent stands without an outcome is `info`, never absent and never `fail`. If it were left
+ * out, a value that it wrote would be called a phantom; if it were failed, a good store would be called bad.
+ */
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import Database, { type Database as Db } from 'better-sqlite3';
+import { present } from '../lib/assert.ts';
+import * as rows from './rows.ts';
+import { checkIdentity, LedgerFileError, schemaVersion } from './schema.ts';
+import { KeyHistory, outcomeCode, replicaWhy, sourceCode } from './verify/history.ts';
+import type { HistorySource, OperationDetails } from './verify/source.ts';
+
+/** Name of the ledger inside a run's folder. */
+export const ledgerFileName = 'ledger.sqlite';
+const sqliteMagic = 'SQLite format 3\u0000';
+/** Pages cached while reading, KiB; with the sorter's memory this bounds a reader. */
+const readCacheKib = 65_536;
+
+type Cell = number | null;
+
+/** One finished or open operation as it stands in the file; for timelines, exports and series. */
+export interface StoredOperation {
+  readonly operationId: number;
+  readonly session: number;
+  readonly f: (typeof rows.operationCodes)[number];
+  readonly key: string;
+  readonly outcome: (typeof rows.outcomeCodes)[number];
+  readonly why: (typeof rows.whyCodes)[number] | null;
+  readonly error: string | null;
+  readonly invokeNs: number;
+  /** Null while open (no outcome was recorded). */
+  readonly returnNs: number | null;
+  readonly version: readonly [number, number] | null;
+  readonly partition: number | null;
+  readonly epoch: number | null;
+  readonly node: string | null;
+  readonly attempts: number | null;
+  readonly observed: number | null;
+  readonly number: number | null;
+  readonly argument: number | null;
+  readonly expected: readonly [number, number] | null;
+}
+
+/** Opens a run's folder or a ledger's file for reading. Throws {@link LedgerFileError}, one sentence. */
+export function openLedgerReader(path: string): LedgerReader {
+  let file = resolve(path);
+  if (existsSync(file) && statSync(file).isDirectory()) file = join(file, ledgerFileName);
+  if (!existsSync(file)) throw new LedgerFileError('missing', `${file} does not exist; name the results folder of a run.`);
+  checkMagic(file);
+  let db: Db;
+  try {
+    db = new Database(file, { readonly: true, fileMustExist: true });
+  } catch (error) {
+    throw new LedgerFileError('damaged', `${file} cannot be opened (${(error as Error).message}); if its run crashed, the folder must be writable once for recovery.`);
+  }
+  try {
+    const version = checkIdentity(db, file);
+    if (version < schemaVersion) throw new LedgerFileError('older', `${file} has schema version ${version}; resume or migrate it with this build before reading (it knows ${schemaVersion}).`);
+    db.pragma(`cache_size = -${readCacheKib}`);
+    db.pragma('temp_store = FILE');
+    return new LedgerReader(db, file);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function checkMagic(file: string): void {
+  const head = Buffer.alloc(16);
+  let length: number;
+  try {
+    const descriptor = openSync(file, 'r');
+    length = readSync(descriptor, head, 0, 16, 0);
+    closeSync(descriptor);
+  } catch (error) {
+    throw new LedgerFileError('damaged', `${file} cannot be read (${(error as Error).message}).`);
+  }
+  if (length === 0) throw new LedgerFileError('damaged', `${file} is empty; its run ended before anything was recorded.`);
+  if (head.toString('latin1') !== sqliteMagic) throw new LedgerFileError('not-a-ledger', `${file} is not a SQLite file; name the ledger.sqlite of a run.`);
+}
+
+export class LedgerReader implements HistorySource {
+  readonly path: string;
+  private readonly db: Db;
+  private readonly nodes: Map<number, string>;
+
+  /** @internal Use {@link openLedgerReader}. */
+  constructor(db: Db, path: string) {
+    this.db = db;
+    this.path = path;
+    this.nodes = new Map(db.prepare('SELECT node_id, name FROM nodes').raw().all() as [number, string][]);
+  }
+
+  close(): void {
+    this.db.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  meta(key: string): unknown {
+    const json = this.db.prepare('SELECT json FROM meta WHERE key = ?').pluck().get(key) as string | undefined;
+    return json === undefined ? undefined : JSON.parse(json);
+  }
+
+  nodeName(nodeId: number): string {
+    return this.nodes.get(nodeId) ?? `node ${nodeId}`;
+  }
+
+  *faults(): Iterable<rows.FaultRow> {
+    type Row = [string, string, rows.FaultStage, number, number, string, string | null, string];
+    for (const row of this.all<Row>('SELECT fault_id, kind, stage, at_ns, wall_ms, targets, partitions, evidence FROM faults ORDER BY row_id')) {
+      const partitions = row[6] === null ? {} : { partitions: JSON.parse(row[6]) as number[] };
+      yield { faultId: row[0], kind: row[1], stage: row[2], atNs: row[3], wallMs: row[4], targets: JSON.parse(row[5]) as string[], ...partitions, evidence: JSON.parse(row[7]) };
+    }
+  }
+
+  *epochChanges(): Iterable<rows.EpochChangeRow> {
+    type Row = [Cell, number, number, Cell, Cell, rows.EpochKind, string, number];
+    for (const [partition, epoch, term, node, incarnation, kind, health, atNs] of this.all<Row>('SELECT partition, epoch, term, node_id, incarnation, kind, health, at_ns FROM epoch_changes ORDER BY row_id')) {
+      yield { partition, epoch, term, node: node === null ? null : this.nodeName(node), incarnation, kind, health, atNs };
+    }
+  }
+
+  *incarnations(): Iterable<rows.IncarnationRow> {
+    for (const [node, incarnation, atNs, wallMs] of this.all<[number, number, number, number]>('SELECT node_id, incarnation, at_ns, wall_ms FROM incarnations ORDER BY row_id')) {
+      yield { node: this.nodeName(node), incarnation, atNs, wallMs };
+    }
+  }
+
+  *digests(): Iterable<rows.DigestRow> {
+    type Row = [number, number, Cell, string, number, number, number, string, number];
+    for (const [partition, node, incarnation, role, atNs, appliedTerm, appliedSeq, digest, keyCount] of this.all<Row>('SELECT partition, node_id, incarnation, role, at_ns, applied_term, applied_seq, digest, key_count FROM digests ORDER BY row_id')) {
+      yield { partition, node: this.nodeName(node), incarnation, role, atNs, appliedTerm, appliedSeq, digest, keyCount };
+    }
+  }
+
+  *gaps(): Iterable<rows.GapRow> {
+    for (const [fromNs, toNs, reason] of this.all<[number, number, string]>('SELECT from_ns, to_ns, reason FROM gaps ORDER BY row_id')) yield { fromNs, toNs, reason };
+  }
+
+  details(operationId: number): OperationDetails | null {
+    const row = this.db.prepare('SELECT session, attempts, text FROM operations LEFT JOIN errors USING (error_id) WHERE op_id = ?').raw().get(operationId) as [number, Cell, string | null] | undefined;
+    if (row !== undefined) return { session: row[0], attempts: row[1] ?? 1, error: row[2] };
+    const open = this.db.prepare('SELECT session FROM open_operations WHERE op_id = ?').pluck().get(operationId) as number | undefined;
+    return open === undefined ? null : { session: open, attempts: 1, error: null };
+  }
+
+  extremes(): { attempts: number; durationNs: number } {
+    const row = this.db.prepare('SELECT coalesce(max(attempts), 0), coalesce(max(duration_ns), 0) FROM operations').raw().get() as [number, number];
+    return { attempts: row[0], durationNs: row[1] };
+  }
+
+  /** Number of finished operations and the id range; for progress and sizes. */
+  size(): { readonly operations: number; readonly keys: number; readonly fileBytes: number } {
+    const count = (sql: string) => this.db.prepare(sql).pluck().get() as number;
+    return { operations: count('SELECT count(*) FROM operations'), keys: count('SELECT count(*) FROM keys'), fileBytes: statSync(this.path).size };
+  }
+
+  /** All operations of one key (a scan of the whole table), in the order of their ids, then those still open. */
+  operationsOf(key: string): StoredOperation[] {
+    const keyId = this.db.prepare('SELECT key_id FROM keys WHERE name = ?').pluck().get(key) as number | undefined;
+    return keyId === undefined ? [] : [...this.operations(`WHERE key_id = ${keyId}`)];
+  }
+
+  /** Every operation in the order of the ids, then those still open; for series and exports. */
+  *operations(where = ''): Iterable<StoredOperation> {
+    type Row = [number, number, number, string, number, Cell, string | null, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell];
+    const columns = (open: boolean) => `op_id, session, f, (SELECT name FROM keys k WHERE k.key_id = o.key_id), ${
+      open
+        ? '2, NULL, NULL, invoke_ns, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, number, arg, expected_major, expected_minor FROM open_operations o'
+        : 'outcome, why, (SELECT text FROM errors e WHERE e.error_id = o.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, attempts, observed, number, arg, expected_major, expected_minor FROM operations o'
+    }`;
+    const notDone = `${where === '' ? 'WHERE' : `${where} AND`} op_id NOT IN (SELECT op_id FROM operations)`;
+    for (const sql of [`SELECT ${columns(false)} ${where} ORDER BY op_id`, `SELECT ${columns(true)} ${notDone} ORDER BY op_id`]) {
+      for (const row of this.db.prepare(sql).raw().iterate() as Iterable<Row>) yield this.stored(row);
+    }
+  }
+
+  private stored(row: [number, number, number, string, number, Cell, string | null, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell]): StoredOperation {
+    const [operationId, session, f, key, outcome, why, error, invokeNs, durationNs, major, minor, partition, epoch, node, attempts, observed, number, argument, expectedMajor, expectedMinor] = row;
+    return {
+      operationId, session, f: present(rows.operationCodes[f], 'f'), key, outcome: present(rows.outcomeCodes[outcome], 'outcome'),
+      why: why === null ? null : present(rows.whyCodes[why], 'why'), error, invokeNs, returnNs: durationNs === null ? null : invokeNs + durationNs,
+      version: pair(major, minor), partition, epoch, node: node === null ? null : this.nodeName(node), attempts, observed, number, argument, expected: pair(expectedMajor, expectedMinor),
+    };
+  }
+
+  *histories(part: number, parts: number): Iterable<KeyHistory> {
+    const mine = parts === 1 ? '' : `WHERE key_id % ${parts} = ${part}`;
+    const keys = this.all<[number, string, number]>(`SELECT key_id, name, canary FROM keys ${mine} ORDER BY key_id`);
+    const operations = new Cursor(this.all<Cell[]>(`SELECT ${historyColumns} FROM operations ${mine} ORDER BY +key_id, op_id`));
+    const open = new Cursor(this.all<Cell[]>(`SELECT ${openHistoryColumns} FROM open_operations o WHERE ${mine === '' ? '' : `key_id % ${parts} = ${part} AND`} NOT EXISTS (SELECT 1 FROM operations p WHERE p.op_id = o.op_id) ORDER BY +key_id, op_id`));
+    const finals = new Cursor(this.all<Cell[]>(`SELECT ${finalColumns} FROM final_reads ${mine} ORDER BY +key_id, row_id`));
+    const replicas = new Cursor(this.all<Cell[]>(`SELECT ${replicaColumns} FROM replica_reads ${mine} ORDER BY +key_id, row_id`));
+    const retired = new Cursor(this.all<Cell[]>(`SELECT key_id FROM retirements ${mine} ORDER BY key_id`));
+    const history = new KeyHistory();
+    for (const [keyId, name, canary] of keys) {
+      history.reset(keyId, name, canary === 1);
+      while (operations.key <= keyId) {
+        // Open operations are the newest of their sessions, but not always of the key.
+        while (open.key === keyId && (open.row[1] as number) < (operations.row[1] as number)) pushOperation(history, open);
+        pushOperation(history, operations);
+      }
+      while (open.key <= keyId) pushOperation(history, open);
+      history.operationCount = history.size;
+      while (finals.key <= keyId) pushFinal(history, finals);
+      while (replicas.key <= keyId) pushReplica(history, replicas);
+      while (retired.key <= keyId) {
+        history.retired = true;
+        retired.next();
+      }
+      yield history;
+    }
+  }
+
+  private all<Row>(sql: string): IterableIterator<Row> {
+    return this.db.prepare(sql).raw().iterate() as IterableIterator<Row>;
+  }
+}
+
+const historyColumns = 'key_id, op_id, f | (outcome << 3), why, invoke_ns, duration_ns, major, minor, expected_major, expected_minor, observed, number, arg, partition, epoch, node_id';
+const openHistoryColumns = 'key_id, op_id, f | (2 << 3), NULL, invoke_ns, NULL, NULL, NULL, expected_major, expected_minor, NULL, number, arg, NULL, NULL, NULL';
+const finalColumns = 'key_id, phase, outcome, NULL, invoke_ns, duration_ns, major, minor, observed, number, partition, epoch, node_id';
+const replicaColumns = 'key_id, phase, answered, at_ns, major, minor, observed, number, applied_seq, commit_seq, node_id';
+
+/** A sorted stream of rows, one ahead; `key` is Infinity at its end. */
+class Cursor {
+  row: Cell[] = [];
+  key = -Infinity;
+  private readonly rows: Iterator<Cell[]>;
+
+  constructor(source: Iterator<Cell[]>) {
+    this.rows = source;
+    this.next();
+  }
+
+  next(): void {
+    const step = this.rows.next();
+    if (step.done === true) this.key = Infinity;
+    else {
+      this.row = step.value;
+      this.key = step.value[0] as number;
+    }
+  }
+}
+
+const orNaN = (cell: Cell | undefined): number => (cell === null || cell === undefined ? NaN : cell);
+const orMinus = (cell: Cell | undefined): number => (cell === null || cell === undefined ? -1 : cell);
+const pair = (major: Cell, minor: Cell): readonly [number, number] | null => (major === null ? null : [major, minor ?? 0]);
+
+function pushOperation(history: KeyHistory, cursor: Cursor): void {
+  const { row } = cursor;
+  const i = history.grow();
+  const code = row[2] as number;
+  const outcome = code >> 3;
+  history.operationId[i] = row[1] as number;
+  history.f[i] = code & 7;
+  history.outcome[i] = outcome;
+  history.source[i] = sourceCode.operation;
+  history.why[i] = orMinus(row[3]);
+  history.invokeNs[i] = row[4] as number;
+  history.returnNs[i] = outcome === outcomeCode.info ? Infinity : (row[4] as number) + (row[5] as number);
+  history.major[i] = orNaN(row[6]);
+  history.minor[i] = orNaN(row[7]);
+  history.expectedMajor[i] = orNaN(row[8]);
+  history.expectedMinor[i] = orNaN(row[9]);
+  history.observed[i] = orNaN(row[10]);
+  history.number[i] = orNaN(row[11]);
+  history.argument[i] = orNaN(row[12]);
+  history.partition[i] = orMinus(row[13]);
+  history.epoch[i] = orNaN(row[14]);
+  history.node[i] = orMinus(row[15]);
+  cursor.next();
+}
+
+function pushFinal(history: KeyHistory, cursor: Cursor): void {
+  const { row } = cursor;
+  const i = pushRead(history, row[1] === 1 ? sourceCode.retire : sourceCode.final);
+  const outcome = row[2] as number;
+  history.outcome[i] = outcome;
+  history.invokeNs[i] = row[4] as number;
+  history.returnNs[i] = outcome === outcomeCode.info ? Infinity : (row[4] as number) + (row[5] as number);
+  history.major[i] = orNaN(row[6]);
+  history.minor[i] = orNaN(row[7]);
+  history.observed[i] = orNaN(row[8]);
+  history.number[i] = orNaN(row[9]);
+  history.partition[i] = orMinus(row[10]);
+  history.epoch[i] = orNaN(row[11]);
+  history.node[i] = orMinus(row[12]);
+  cursor.next();
+}
+
+function pushReplica(history: KeyHistory, cursor: Cursor): void {
+  const { row } = cursor;
+  const i = pushRead(history, sourceCode.replica);
+  const behind = row[8] !== null && row[9] !== null && (row[8] as number) < (row[9] as number);
+  const answered = row[2] === 1 && !behind;
+  history.outcome[i] = answered ? outcomeCode.ok : outcomeCode.info;
+  history.why[i] = answered ? replicaWhy.answered : row[2] === 1 ? replicaWhy.behind : replicaWhy.missing;
+  history.invokeNs[i] = row[3] as number;
+  history.returnNs[i] = answered ? (row[3] as number) : Infinity;
+  history.major[i] = orNaN(row[4]);
+  history.minor[i] = orNaN(row[5]);
+  history.observed[i] = orNaN(row[6]);
+  history.number[i] = orNaN(row[7]);
+  history.partition[i] = -1;
+  history.epoch[i] = NaN;
+  history.node[i] = orMinus(row[10]);
+  cursor.next();
+}
+
+function pushRead(history: KeyHistory, source: number): number {
+  const i = history.grow();
+  history.operationId[i] = -1;
+  history.f[i] = 0;
+  history.why[i] = -1;
+  history.source[i] = source;
+  history.expectedMajor[i] = NaN;
+  history.expectedMinor[i] = NaN;
+  history.argument[i] = NaN;
+  return i;
+}
