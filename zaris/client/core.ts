@@ -431,7 +431,9 @@ export class ClientCore implements LinkOwner {
       const primary = this.cache.partition(call.partition as PartitionId)?.primary ?? null;
       if (primary === null || sameMember(primary, sentTo)) continue;
       if (call.state === 'queued') {
+        // Never sent: no attempt was spent.
         call.attempts--;
+        this.statistics.attempts--;
         call.link = null;
         this.dispatch(call, nowMs);
         continue;
