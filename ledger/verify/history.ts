@@ -13,6 +13,8 @@ export const outcomeCode = { ok: 0, fail: 1, info: 2 } as const;
 /** Where a row comes from. A replica's row is a read at one instant; `info` when it did not answer or had not caught up. */
 export const sourceCode = { operation: 0, final: 1, retire: 2, replica: 3 } as const;
 export const whyCondition = 0;
+/** `why` of a replica's row. */
+export const replicaWhy = { answered: 0, missing: 1, behind: 2 } as const;
 /** Values of `observed` that name no operation. NaN: absent (or, for a counter, the value is in `number`). */
 export const observedForeign = -1;
 export const observedCorrupt = -2;
@@ -26,7 +28,6 @@ export interface HistoryRow {
   readonly returnNs: number;
   readonly operationId?: number;
   readonly source?: keyof typeof sourceCode;
-  readonly session?: number;
   readonly why?: number;
   readonly version?: readonly [number, number] | null;
   readonly expected?: readonly [number, number];
@@ -38,7 +39,6 @@ export interface HistoryRow {
   readonly partition?: number;
   readonly epoch?: number;
   readonly node?: number;
-  readonly attempts?: number;
   /** Replica rows: answered, but before it had applied what it had to. */
   readonly behind?: boolean;
 }
@@ -55,7 +55,6 @@ export class KeyHistory {
   /** Rows that are operations; the others follow. */
   operationCount = 0;
   operationId = new Float64Array(initialCapacity);
-  session = new Int32Array(initialCapacity);
   f = new Uint8Array(initialCapacity);
   outcome = new Uint8Array(initialCapacity);
   why = new Int8Array(initialCapacity);
@@ -72,7 +71,6 @@ export class KeyHistory {
   partition = new Int32Array(initialCapacity);
   epoch = new Float64Array(initialCapacity);
   node = new Int32Array(initialCapacity);
-  attempts = new Int32Array(initialCapacity);
 
   /** Starts over for another key. */
   reset(keyId: number, name: string, canary = false): void {
@@ -90,7 +88,6 @@ export class KeyHistory {
     if (index < this.operationId.length) return index;
     const larger = this.operationId.length * 2;
     this.operationId = copyFloats(this.operationId, larger);
-    this.session = copyInts(this.session, larger);
     this.f = copyBytes(this.f, larger);
     this.outcome = copyBytes(this.outcome, larger);
     const why = new Int8Array(larger);
@@ -109,7 +106,6 @@ export class KeyHistory {
     this.partition = copyInts(this.partition, larger);
     this.epoch = copyFloats(this.epoch, larger);
     this.node = copyInts(this.node, larger);
-    this.attempts = copyInts(this.attempts, larger);
     return index;
   }
 
@@ -122,13 +118,13 @@ export class KeyHistory {
       this.operationCount++;
     }
     this.operationId[i] = row.operationId ?? -1;
-    this.session[i] = row.session ?? -1;
     this.f[i] = kindCode[row.f];
     this.outcome[i] = row.behind === true ? outcomeCode.info : outcomeCode[row.outcome];
-    this.why[i] = row.why ?? (row.outcome === 'fail' ? whyCondition : -1);
+    const silent = row.behind === true ? replicaWhy.behind : row.outcome === 'ok' ? replicaWhy.answered : replicaWhy.missing;
+    this.why[i] = source === sourceCode.replica ? silent : (row.why ?? (row.outcome === 'fail' ? whyCondition : -1));
     this.source[i] = source;
     this.invokeNs[i] = row.invokeNs;
-    this.returnNs[i] = row.outcome === 'info' ? Infinity : row.returnNs;
+    this.returnNs[i] = this.outcome[i] === outcomeCode.info ? Infinity : row.returnNs;
     this.major[i] = row.version?.[0] ?? NaN;
     this.minor[i] = row.version?.[1] ?? NaN;
     this.expectedMajor[i] = row.expected?.[0] ?? NaN;
@@ -139,7 +135,6 @@ export class KeyHistory {
     this.partition[i] = row.partition ?? -1;
     this.epoch[i] = row.epoch ?? NaN;
     this.node[i] = row.node ?? -1;
-    this.attempts[i] = row.attempts ?? 1;
   }
 
   /** Row of an operation id, or -1. */

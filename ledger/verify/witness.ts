@@ -269,7 +269,7 @@ export class VersionWitness {
       const expected = this.codes.expected[i] as number;
       if (analysis.isConditionWithVersion(i)) {
         const code = this.codes.version[i] as number;
-        if (expected === code && history.f[i] === kindCode.cas) {
+        if (expected === code && history.f[i] === kindCode.cas && this.surelyPresent(analysis, code)) {
           report({ kind: 'not-linearizable', rule: 'condition-refused', subject: i, witness: -1, reason: 'a compare-and-set was refused although the key was at the version that it expected' });
         } else if (history.f[i] === kindCode.create && this.states[this.rankOf(code)] === stateCode.absent) {
           report({ kind: 'not-linearizable', rule: 'condition-refused', subject: i, witness: -1, reason: 'a create was refused at a version at which the key was absent' });
@@ -280,6 +280,14 @@ export class VersionWitness {
       const at = this.position[i] as number;
       if (history.f[i] === kindCode.cas ? at === at : history.f[i] === kindCode.delete && at % 4 === 0) this.checkPredecessor(analysis, i, expected, report);
     }
+  }
+
+  /** A write that cannot expire has this version. */
+  private surelyPresent(analysis: KeyAnalysis, code: number): boolean {
+    const { history } = analysis;
+    const rank = this.rankOf(code);
+    const row = this.effectRows[rank] as number;
+    return this.states[rank] === stateCode.present && row >= 0 && !(history.f[row] === kindCode.write && history.argument[row] === history.argument[row]);
   }
 
   private checkPredecessor(analysis: KeyAnalysis, i: number, expected: number, report: Report): void {

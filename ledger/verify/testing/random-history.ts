@@ -131,7 +131,7 @@ export function mutate(prng: Prng, rows: readonly MutableRow[]): MutableRow[] {
       break;
     default:
       if (row.f === 'write') row.f = 'create';
-      else if (row.f === 'create') row.f = 'write';
+      else if (row.f === 'create' && row.outcome !== 'fail') row.f = 'write';
   }
   const operations = copy.filter((other) => (other.source ?? 'operation') === 'operation');
   // Ids follow the order of invocation, as in a run; what was observed follows the ids.
