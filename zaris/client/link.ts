@@ -69,6 +69,8 @@ const maxStale = 4096;
 export class LinkTable {
   private readonly parts: LinkTableParts;
   private readonly byKey = new Map<string, Link>();
+  /** Addresses whose node is known by now. */
+  private readonly adopted = new Map<string, Link>();
   private readonly byConnection = new Map<number, Link>();
   private lastConnection = 0;
   private lastRequestId = 0;
@@ -99,7 +101,7 @@ export class LinkTable {
   }
 
   private make(key: string, nodeId: NodeId | null, address: string): Link {
-    const known = this.byKey.get(key);
+    const known = this.byKey.get(key) ?? this.adopted.get(key);
     if (known !== undefined) return known;
     const link: Link = {
       kind: 'link',
@@ -200,6 +202,7 @@ export class LinkTable {
     const key = `node ${nodeId}`;
     if (this.byKey.has(key)) return;
     this.byKey.delete(link.key);
+    this.adopted.set(link.key, link);
     link.key = key;
     link.nodeId = nodeId;
     this.byKey.set(key, link);

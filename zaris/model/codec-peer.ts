@@ -179,7 +179,7 @@ const voterFields = { nodeId: text, diskId: text };
 const voter: FieldCheck = (value, what) => checkFields(readRecord(value, what), voterFields);
 const envelope = { sender: voter, receiver: voter, raftTerm: int };
 const votes = { ...envelope, lastIndex: int, lastRaftTerm: int };
-const granting = { ...envelope, granted: flag };
+const granting = { ...envelope, granted: flag, commitIndex: int, commitRaftTerm: int };
 const raftFields: Readonly<Record<string, Readonly<Record<string, FieldCheck>>>> = {
   preVote: votes,
   vote: votes,

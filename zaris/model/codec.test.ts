@@ -135,7 +135,7 @@ const peerMessages: PeerMessage[] = [
   },
   { kind: 'snapshot-ack', ...data, snapshotId: 7, nextIndex: 1 },
   { kind: 'raft', message: { kind: 'preVote', ...raftEnvelope, lastIndex: 1, lastRaftTerm: 1 } },
-  { kind: 'raft', message: { kind: 'voteAnswer', ...raftEnvelope, granted: false } },
+  { kind: 'raft', message: { kind: 'voteAnswer', ...raftEnvelope, granted: false, commitIndex: 2, commitRaftTerm: 1 } },
   {
     kind: 'raft',
     message: {
