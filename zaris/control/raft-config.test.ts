@@ -152,6 +152,24 @@ describe('replace', () => {
     expect(world.run(2000, () => isVoter(world, 'n3') && world.isSettled)).toBe(true);
   });
 
+  it('of the leader by itself survives its crash, also with another disk lost (random seed 2100 found it)', () => {
+    const world = cluster('n1', 'n2', 'n3');
+    world.add('n4');
+    propose(world, 'n1', { kind: 'addLearner', voter: world.voter('n4') });
+    world.run(500);
+    world.wipe('n3');
+    // Nobody hears from n1 once it has committed the change.
+    world.filter = ({ sender }) => sender.nodeId !== 'n1' || world.raft('n1').config.voters.some((v) => v.nodeId === 'n1') || world.raft('n1').commitIndex < present(index, 'index');
+    let index: number | null = Infinity;
+    index = propose(world, 'n1', { kind: 'replace', old: world.voter('n1'), new: world.voter('n4') });
+    world.run(200);
+    expect(world.raft('n1').lastIndex).toBeGreaterThan(world.raft('n2').lastIndex);
+    world.crash('n1');
+    world.filter = () => true;
+    world.start('n1');
+    expect(['n2', 'n4']).toContain(world.awaitLeader(5000));
+  });
+
   it('one change at a time, and none before something of the own raftTerm is committed', () => {
     const world = cluster('n1', 'n2', 'n3');
     world.add('n4');

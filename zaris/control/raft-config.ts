@@ -9,11 +9,13 @@
  * - k commits only on majorities of Old and New. From then on a candidate without k loses in Old (a majority of it has
  *   the longer log or the later raftTerm), and a deposed leader without k commits nothing more there, for the same reason. So
  *   whoever still decides anything has k and needs New, alone or with Old: all decisions meet in New.
- * - k is proposed only when the change before it is committed and an entry of the proposer's own raftTerm is too. So a log that
- *   holds k proves that Old is committed, and two configs are always enough to look at.
+ * - k is proposed only when the config entry before it is committed and an entry of the proposer's own raftTerm is too. So a log
+ *   that holds k proves that Old is committed, and two configs are always enough to look at.
  * A restart forgets what was known to be committed and asks for Old again: safe, but Old may have lost its majority by then. So
  * the leader follows a committed change with a second entry of the same config (it "settles" it): a log that holds it proves
- * that k is committed, and Old is never asked for again.
+ * that k is committed, and Old is never asked for again. Answers to vote requests carry what is known to be committed, so that a
+ * member of Old that is needed no longer says so, where its longer log keeps it from voting (a leader that swapped itself
+ * out and crashed before anybody else had the settling entry).
  *
  * Worst outcome if wrong: two leaders in one raftTerm, and with them two histories of the cluster.
  * Source: Ongaro, "Consensus: bridging theory and practice" (2014), §4.3 and the author's correction of July 2015.
@@ -44,10 +46,6 @@ export const hasVoter = (voters: readonly Voter[], voter: Voter): boolean =>
 /** Whether both hold the same voters, in any order. */
 export const sameVoters = (a: readonly Voter[], b: readonly Voter[]): boolean =>
   a.length === b.length && a.every((voter) => hasVoter(b, voter));
-
-/** Whether both hold the same voters and learners, in any order. */
-export const sameConfig = (a: RaftConfig, b: RaftConfig): boolean =>
-  sameVoters(a.voters, b.voters) && sameVoters(a.learners, b.learners);
 
 const without = (voters: readonly Voter[], gone: Voter): Voter[] => voters.filter((voter) => !sameVoter(voter, gone));
 const withoutNode = (voters: readonly Voter[], gone: Voter): Voter[] =>

@@ -8,7 +8,8 @@ import type { Voter } from '../model/raft-wire.ts';
 import { everyMajority, sameVoter } from './raft-config.ts';
 import { ReadQueue } from './raft-reads.ts';
 import type { ConfirmedRead } from './raft-reads.ts';
-import type { LeaderMoment, Replicator } from './raft-replicator.ts';
+import type { Replicator } from './raft-replicator.ts';
+import type { RaftStore } from './raft-store.ts';
 
 type Groups = readonly (readonly Voter[])[];
 
@@ -30,11 +31,11 @@ export class Leadership {
   }
 
   /** Sends what is due and returns the reads that are confirmed. `canServe`: an entry of this raftTerm is committed. */
-  serve(groups: Groups, moment: LeaderMoment, canServe: boolean): ConfirmedRead[] {
-    if (this.reads.hasFresh && canServe) this.reads.begin(++this.replicator.round, moment.commitIndex);
-    this.replicator.pump(moment);
+  serve(store: RaftStore, nowMs: number, canServe: boolean): ConfirmedRead[] {
+    if (this.reads.hasFresh && canServe) this.reads.begin(++this.replicator.round, store.commitIndex);
+    this.replicator.pump(nowMs);
     return this.reads.takeConfirmed((round) =>
-      this.isQuorum(groups, (voter) => this.replicator.ackedRoundOf(voter) >= round),
+      this.isQuorum(store.groups, (voter) => this.replicator.ackedRoundOf(voter) >= round),
     );
   }
 

@@ -65,6 +65,11 @@ export class RaftLog {
     return present(this.configs.at(-1), 'config of the log');
   }
 
+  /** Up to here the log itself proves that it is committed: a config entry is only proposed when the one before it is. */
+  get provenIndex(): number {
+    return this.configs.at(-2)?.index ?? this.base.index;
+  }
+
   /** The config before the latest one; null when that is below the base. */
   get previousConfig(): RaftConfig | null {
     return this.configs.at(-2)?.config ?? null;

@@ -13,13 +13,13 @@ import type {
   RaftAppend,
   RaftInstall,
   RaftRejected,
-  RaftSnapshot,
   Voter,
 } from '../model/raft-wire.ts';
 import type { NodeId } from '../model/ids.ts';
 import { sameVoter, voterKey } from './raft-config.ts';
 import type { RaftLog } from './raft-log.ts';
 import type { Unaddressed } from './raft-output.ts';
+import type { RaftStore } from './raft-store.ts';
 
 /** What a leader sends. */
 type LeaderBody = Unaddressed<RaftAppend | RaftInstall>;
@@ -58,15 +58,9 @@ export interface PeerProgress {
   readonly heardMs: number;
 }
 
-/** The leader's state as of now, for a message. */
-export interface LeaderMoment {
-  readonly nowMs: number;
-  readonly commitIndex: number;
-  readonly snapshot: RaftSnapshot | null;
-}
-
 export class Replicator {
   private readonly self: Voter;
+  private readonly store: RaftStore;
   private readonly log: RaftLog;
   private readonly limits: ReplicationLimits;
   private readonly send: (to: Voter, body: LeaderBody) => void;
@@ -74,9 +68,10 @@ export class Replicator {
   /** Latest read round begun; see raft-reads. */
   round = 0;
 
-  constructor(self: Voter, log: RaftLog, limits: ReplicationLimits, send: (to: Voter, body: LeaderBody) => void) {
+  constructor(self: Voter, store: RaftStore, limits: ReplicationLimits, send: (to: Voter, body: LeaderBody) => void) {
     this.self = self;
-    this.log = log;
+    this.store = store;
+    this.log = store.log;
     this.limits = limits;
     this.send = send;
   }
@@ -86,11 +81,11 @@ export class Replicator {
   }
 
   /** Starts following new members; those that left get a last word (what is committed) and are forgotten. */
-  setMembers(members: readonly Voter[], moment: LeaderMoment): void {
+  setMembers(members: readonly Voter[], nowMs: number): void {
     const wanted = new Map(members.filter((voter) => !sameVoter(voter, this.self)).map((v) => [voterKey(v), v]));
     for (const [key, peer] of this.peers) {
       if (wanted.has(key)) continue;
-      if (peer.mode === 'stream') this.sendAppend(peer, 0, moment);
+      if (peer.mode === 'stream') this.sendAppend(peer, 0);
       this.peers.delete(key);
     }
     for (const [key, voter] of wanted) {
@@ -107,7 +102,7 @@ export class Replicator {
         sentRound: 0,
         sentCommit: 0,
         ackedRound: 0,
-        heardMs: moment.nowMs,
+        heardMs: nowMs,
       });
     }
   }
@@ -196,11 +191,11 @@ export class Replicator {
   }
 
   /** Sends each peer whatever it may be sent now. */
-  pump(moment: LeaderMoment): void {
+  pump(nowMs: number): void {
     for (const peer of this.peers.values()) {
-      if (peer.mode !== 'install' && peer.nextIndex <= this.log.baseIndex) this.sendInstall(peer, moment);
+      if (peer.mode !== 'install' && peer.nextIndex <= this.log.baseIndex) this.sendInstall(peer, nowMs);
       if (peer.mode === 'probe' && !peer.waiting) {
-        this.sendAppend(peer, this.limits.maxEntriesPerMessage, moment);
+        this.sendAppend(peer, this.limits.maxEntriesPerMessage);
         peer.waiting = true;
       }
       while (
@@ -208,16 +203,16 @@ export class Replicator {
         peer.nextIndex <= this.log.lastIndex &&
         peer.inflight.length < this.limits.maxInflight
       ) {
-        peer.nextIndex += this.sendAppend(peer, this.limits.maxEntriesPerMessage, moment);
+        peer.nextIndex += this.sendAppend(peer, this.limits.maxEntriesPerMessage);
         peer.inflight.push(peer.nextIndex - 1);
       }
-      const newsOfCommit = peer.mode === 'stream' && moment.commitIndex > peer.sentCommit;
-      if (peer.heartbeatDue || this.round > peer.sentRound || newsOfCommit) this.sendAppend(peer, 0, moment);
+      const newsOfCommit = peer.mode === 'stream' && this.store.commitIndex > peer.sentCommit;
+      if (peer.heartbeatDue || this.round > peer.sentRound || newsOfCommit) this.sendAppend(peer, 0);
     }
   }
 
   /** Returns the number of entries sent. */
-  private sendAppend(peer: Peer, limit: number, moment: LeaderMoment): number {
+  private sendAppend(peer: Peer, limit: number): number {
     const prevIndex = Math.max(peer.nextIndex - 1, this.log.baseIndex);
     const prevRaftTerm = this.log.raftTermAt(prevIndex);
     assert(prevRaftTerm !== null, 'the entry before what is sent is known');
@@ -227,22 +222,23 @@ export class Replicator {
       prevIndex,
       prevRaftTerm,
       entries,
-      commitIndex: moment.commitIndex,
+      commitIndex: this.store.commitIndex,
       round: this.round,
     });
     peer.heartbeatDue = false;
     peer.sentRound = this.round;
-    peer.sentCommit = moment.commitIndex;
+    peer.sentCommit = this.store.commitIndex;
     return entries.length;
   }
 
-  private sendInstall(peer: Peer, moment: LeaderMoment): void {
-    assert(moment.snapshot !== null, 'a log that starts above 1 has a snapshot below it');
+  private sendInstall(peer: Peer, nowMs: number): void {
+    const { snapshot } = this.store;
+    assert(snapshot !== null, 'a log that starts above 1 has a snapshot below it');
     peer.mode = 'install';
     peer.inflight = [];
-    peer.nextIndex = moment.snapshot.index + 1;
-    peer.installSentMs = moment.nowMs;
-    this.send(peer.voter, { kind: 'install', snapshot: moment.snapshot, round: this.round });
+    peer.nextIndex = snapshot.index + 1;
+    peer.installSentMs = nowMs;
+    this.send(peer.voter, { kind: 'install', snapshot, round: this.round });
     peer.heartbeatDue = false;
     peer.sentRound = this.round;
   }

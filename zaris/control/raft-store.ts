@@ -7,7 +7,7 @@
  */
 import { assert } from '../../lib/assert.ts';
 import type { DiskState, RaftAppend, RaftConfig, RaftEntry, RaftSnapshot, Voter } from '../model/raft-wire.ts';
-import { majorityIndex, sameConfig } from './raft-config.ts';
+import { majorityIndex } from './raft-config.ts';
 import { RaftLog } from './raft-log.ts';
 import type { Conflict } from './raft-log.ts';
 import type { RaftOutput, RaftReady } from './raft-output.ts';
@@ -37,12 +37,17 @@ export class RaftStore {
     this.output = output;
     this.latestSnapshot = disk.snapshot;
     this.toInstall = disk.snapshot;
-    this.committed = this.log.baseIndex;
+    this.committed = this.log.provenIndex;
     this.handed = this.log.baseIndex;
   }
 
   get commitIndex(): number {
     return this.committed;
+  }
+
+  /** What this node knows to be committed, for others that may not. */
+  get commitPoint(): { readonly commitIndex: number; readonly commitRaftTerm: number } {
+    return { commitIndex: this.committed, commitRaftTerm: this.log.raftTermAt(this.committed) ?? 0 };
   }
 
   /** Last entry given out. */
@@ -59,10 +64,10 @@ export class RaftStore {
     return this.log.groups(this.committed);
   }
 
-  /** A change is in the log and not known to be committed; an entry that only settles an earlier one is none. */
-  get isChanging(): boolean {
-    const { configIndex, previousConfig, config } = this.log;
-    return configIndex > this.committed && (previousConfig === null || !sameConfig(previousConfig, config));
+  /** The latest config is known to be committed, and it is not in the log that it is: a new leader should say so. */
+  get needsSettling(): boolean {
+    const { configIndex, votersChanged, previousConfig } = this.log;
+    return configIndex <= this.committed && (votersChanged || previousConfig === null);
   }
 
   /** A leader's own next entry. */
@@ -113,6 +118,12 @@ export class RaftStore {
     }
     for (const entry of entries) this.log.append(entry);
     this.output.write({ kind: 'entries', entries });
+    this.commit(Math.max(this.committed, this.log.provenIndex));
+  }
+
+  /** Somebody knows that everything up to (index, raftTerm) is committed: so does this log, where it holds that entry. */
+  learnCommitted(index: number, raftTerm: number): void {
+    if (index > this.committed && this.log.raftTermAt(index) === raftTerm) this.commit(index);
   }
 
   /** A follower's side of an install; returns up to where the log equals the leader's. */

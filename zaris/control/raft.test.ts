@@ -266,7 +266,7 @@ describe('votes and disks', () => {
     const raft = new Raft({ self: voter('n3'), random: new Prng(1) }, seasoned);
     raft.start(0);
     raft.tick(5000);
-    const answer = { kind: 'preVoteAnswer', sender: voter('n1'), receiver: voter('n3'), raftTerm: 4, granted: true } as const;
+    const answer = { kind: 'preVoteAnswer', sender: voter('n1'), receiver: voter('n3'), raftTerm: 4, granted: true, commitIndex: 0, commitRaftTerm: 0 } as const;
     raft.receive(nodeId('n1'), answer, 5001);
     expect([raft.role, raft.raftTerm]).toEqual(['candidate', 4]);
     raft.receive(nodeId('n1'), { ...answer, kind: 'voteAnswer', sender: voter('n1', 'wiped') }, 5002);
@@ -336,7 +336,7 @@ function elected(before: (raft: Raft) => void = () => undefined): Raft {
   raft.start(0);
   before(raft);
   raft.tick(5000);
-  const answer = { sender: voter('n1'), receiver: voter('n3'), raftTerm: raft.raftTerm + 1, granted: true } as const;
+  const answer = { sender: voter('n1'), receiver: voter('n3'), raftTerm: raft.raftTerm + 1, granted: true, commitIndex: 0, commitRaftTerm: 0 } as const;
   raft.receive(nodeId('n1'), { kind: 'preVoteAnswer', ...answer }, 5001);
   raft.receive(nodeId('n1'), { kind: 'voteAnswer', ...answer }, 5002);
   expect(raft.role).toBe('leader');

@@ -31,7 +31,7 @@ import type { Proposed, RaftOptions, RaftRole } from './raft-options.ts';
 import { RaftOutput } from './raft-output.ts';
 import type { RaftReady, Unaddressed } from './raft-output.ts';
 import { Replicator } from './raft-replicator.ts';
-import type { LeaderMoment, PeerProgress } from './raft-replicator.ts';
+import type { PeerProgress } from './raft-replicator.ts';
 import { RaftStore } from './raft-store.ts';
 import type { NewEntry } from './raft-store.ts';
 
@@ -117,9 +117,6 @@ export class Raft {
   private get mayCampaign(): boolean {
     return this.lastIndex > 0 && isAsked(this.store.groups, this.self);
   }
-  private get moment(): LeaderMoment {
-    return { nowMs: this.nowMs, commitIndex: this.commitIndex, snapshot: this.store.snapshot };
-  }
   private get appearance(): string {
     return `${this.currentRole} ${this.leader} ${this.isReadyLeader}`;
   }
@@ -175,12 +172,12 @@ export class Raft {
   }
 
   /**
-   * Null when not leader, before an entry of the own raftTerm is committed, while another change is not, or where the change makes
-   * no sense for the present config or is already made.
+   * Null when not leader, before an entry of the own raftTerm is committed, while another change is not committed and settled (see
+   * raft-config), or where the change makes no sense for the present config or is already made.
    */
   proposeConfig(change: ConfigChange, nowMs: number): Proposed | null {
     this.nowMs = nowMs;
-    if (!this.isReadyLeader || this.store.isChanging) return null;
+    if (!this.isReadyLeader || this.store.log.configIndex > this.commitIndex) return null;
     const config = changedConfig(this.config, change);
     return config === null ? null : this.append({ kind: 'config', config });
   }
@@ -231,7 +228,7 @@ export class Raft {
 
   /** Everything since the last call; see {@link RaftReady} for the caller's duty. */
   takeReady(): RaftReady {
-    const reads = this.leadership?.serve(this.store.groups, this.moment, this.isReadyLeader) ?? [];
+    const reads = this.leadership?.serve(this.store, this.nowMs, this.isReadyLeader) ?? [];
     const { lostReads, appearance } = this;
     const roleChange = this.shown !== appearance;
     this.lostReads = [];
@@ -302,7 +299,7 @@ export class Raft {
     if (this.lastIndex === 0) return;
     const covered = this.store.log.isCoveredBy(lastRaftTerm, lastIndex);
     const granted = raftTerm > this.currentTerm && !this.leaderIsFresh && covered;
-    this.send(sender, { kind: 'preVoteAnswer', granted }, granted ? raftTerm : this.currentTerm);
+    this.answer(sender, 'preVoteAnswer', granted, granted ? raftTerm : this.currentTerm);
   }
 
   /** Also a node that does not know (yet) that it is a voter answers: the candidate counts only voters of its configs. */
@@ -314,11 +311,16 @@ export class Raft {
     const granted = mayVote && free && this.store.log.isCoveredBy(lastRaftTerm, lastIndex);
     if (granted && this.votedFor === null) this.adoptTerm(raftTerm, sender.nodeId);
     if (granted) this.awaitElection('follower');
-    this.send(sender, { kind: 'voteAnswer', granted });
+    this.answer(sender, 'voteAnswer', granted);
+  }
+
+  private answer(to: Voter, kind: RaftVoteAnswer['kind'], granted: boolean, raftTerm = this.currentTerm): void {
+    this.send(to, { kind, granted, ...this.store.commitPoint }, raftTerm);
   }
 
   private countVote(answer: RaftVoteAnswer): void {
     if (!isAsked(this.store.groups, answer.sender)) return;
+    this.store.learnCommitted(answer.commitIndex, answer.commitRaftTerm);
     if (!answer.granted && answer.raftTerm > this.currentTerm) return this.follow(null, answer.raftTerm);
     if (!this.ballot?.count(answer)) return;
     if (answer.granted) this.goOnIfWon(this.ballot);
@@ -333,10 +335,11 @@ export class Raft {
     this.leaderVoter = this.self;
     const { heartbeatMs, electionTimeoutMs, maxEntriesPerMessage, maxInflight } = this.options;
     const limits = { maxEntriesPerMessage, maxInflight, installResendMs: 2 * electionTimeoutMs };
-    const replicator = new Replicator(this.self, this.store.log, limits, (to, body) => this.send(to, body));
+    const replicator = new Replicator(this.self, this.store, limits, (to, body) => this.send(to, body));
     this.leadership = new Leadership(this.self, replicator, this.nowMs + heartbeatMs);
     this.followMembers(replicator);
     this.append(first);
+    if (first.kind === 'noop' && this.store.needsSettling) this.append({ kind: 'config', config: this.config });
   }
 
   private append(body: NewEntry): Proposed {
@@ -348,7 +351,7 @@ export class Raft {
 
   /** Replicates to all members; voters of an old config stay until the new one is committed. */
   private followMembers(replicator: Replicator): void {
-    replicator.setMembers([...this.store.groups.flat(), ...this.config.learners], this.moment);
+    replicator.setMembers([...this.store.groups.flat(), ...this.config.learners], this.nowMs);
   }
 
   private countCopy(message: RaftAccepted | RaftRejected | RaftStale): void {
@@ -374,7 +377,7 @@ export class Raft {
     if (log.votersChanged) {
       this.append({ kind: 'config', config: log.config });
     } else if (!hasVoter(log.config.voters, this.self)) {
-      replicator.pump(this.moment);
+      replicator.pump(this.nowMs);
       this.follow(null);
     }
   }

@@ -70,6 +70,9 @@ export interface RaftVoteRequest extends RaftEnvelope {
 export interface RaftVoteAnswer extends RaftEnvelope {
   readonly kind: 'preVoteAnswer' | 'voteAnswer';
   readonly granted: boolean;
+  /** Granted or not: everything up to this entry is committed, as far as the sender knows. */
+  readonly commitIndex: number;
+  readonly commitRaftTerm: number;
 }
 
 /** Entries right after (prevIndex, prevRaftTerm); with none it is a heartbeat. */
