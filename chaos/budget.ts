@@ -61,9 +61,7 @@ export interface BudgetPolicy {
   readonly mayStall: boolean;
 }
 
-export type Judgement =
-  | { readonly kind: 'allowed' }
-  | { readonly kind: 'denied'; readonly reason: string };
+export type Judgement = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly reason: string };
 
 const noToll: Toll = { destroys: [], drops: [], silences: [] };
 
@@ -135,7 +133,10 @@ function isBackIn(status: SystemStatus, departure: Departure, partition: number)
   if (now === undefined || !now.replicas.includes(departure.nodeId)) return true;
   const node = status.nodes.find((one) => one.nodeId === departure.nodeId);
   return (
-    node !== undefined && node.alive && node.incarnation > departure.incarnation && now.inSync.includes(departure.nodeId)
+    node !== undefined &&
+    node.alive &&
+    node.incarnation > departure.incarnation &&
+    now.inSync.includes(departure.nodeId)
   );
 }
 
@@ -233,11 +234,15 @@ export function judge(
     if (!holding.some((nodeId) => touches.has(nodeId))) continue;
     if (holding.some((nodeId) => !account.destroyed.has(nodeId) && !account.dropped.has(nodeId))) continue;
     if (holding.some((nodeId) => account.destroyed.has(nodeId))) {
-      return denied(`partition ${partition.partition} would keep no copy outside open faults (holders: ${holding.join(', ')})`);
+      return denied(
+        `partition ${partition.partition} would keep no copy outside open faults (holders: ${holding.join(', ')})`,
+      );
     }
     const stalls = holding.every((nodeId) => account.silent.has(nodeId));
     if (stalls && !policy.mayStall && partition.replicas.length > 1) {
-      return denied(`partition ${partition.partition} would have nobody left to serve it (holders: ${holding.join(', ')})`);
+      return denied(
+        `partition ${partition.partition} would have nobody left to serve it (holders: ${holding.join(', ')})`,
+      );
     }
   }
   const working = status.voters.filter((nodeId) => !account.silent.has(nodeId)).length;

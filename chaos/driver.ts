@@ -11,10 +11,18 @@ import { Account } from './account.ts';
 import type { BudgetPolicy } from './budget.ts';
 import { runFault } from './fault-run.ts';
 import { ClusterCallError, type FieldBounds, FaultField, fieldBounds } from './field.ts';
-import { advanceLife, type FaultJournal, type FaultLife, type FaultRecord, type FaultStep, isConfirmed, isOpen } from './journal.ts';
+import {
+  advanceLife,
+  type FaultJournal,
+  type FaultLife,
+  type FaultRecord,
+  type FaultStep,
+  isConfirmed,
+  isOpen,
+} from './journal.ts';
 import type { Cluster, EventSource, Sleeper, StatusSource } from './ports.ts';
 import { runRollingRestart } from './rolling.ts';
-import { freshStatus, type RunBounds, runBounds, type RunContext } from './run-context.ts';
+import { type RunBounds, runBounds, type RunContext } from './run-context.ts';
 import { momentText, type Schedule, type ScheduleEvent, triggerStages } from './schedule.ts';
 import { type Arrival, TriggerBoard } from './triggers.ts';
 
@@ -109,10 +117,12 @@ class Driver {
     });
     let lastEvidence: string;
     try {
-      for (const event of schedule.events) {
-        const due = momentText(event.moment);
-        await this.write(event.id, { step: 'planned', fault: event.fault, target: event.target, due });
-      }
+      // All at once, so that a journal with group commit takes one turn for a schedule of hours; the order is theirs.
+      await Promise.all(
+        schedule.events.map(({ id, fault, target, moment }) =>
+          this.write(id, { step: 'planned', fault, target, due: momentText(moment) }),
+        ),
+      );
       const context = await this.context();
       await Promise.all(schedule.events.map((event) => this.playEvent(context, event)));
     } catch (error) {
@@ -127,7 +137,9 @@ class Driver {
       lives: this.lives,
       overshoots: this.overshoots,
       environmentErrors: this.environmentErrors,
-      isHealed: lastEvidence !== '' && [...this.lives.values()].every((life) => !isOpen(life) && life.kind !== 'heal-unverified'),
+      isHealed:
+        lastEvidence !== '' &&
+        [...this.lives.values()].every((life) => !isOpen(life) && life.kind !== 'heal-unverified'),
       lastEvidence,
     };
   }
@@ -222,7 +234,10 @@ class Driver {
       for (const [faultId, life] of this.lives) {
         if (!isOpen(life)) continue;
         await this.write(faultId, { step: 'healed', evidence: `at the end: ${evidence}` });
-        await this.write(faultId, { step: 'heal-unverified', evidence: 'healed by the last reconciliation, past its own bound' });
+        await this.write(faultId, {
+          step: 'heal-unverified',
+          evidence: 'healed by the last reconciliation, past its own bound',
+        });
       }
       return evidence;
     } catch (error) {

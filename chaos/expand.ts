@@ -75,6 +75,11 @@ const coreFaults: readonly FaultName[] = ['kill', 'kill', 'pause', 'isolate'];
 /** Others per round of the core. */
 const othersPerRound = 2;
 
+/** Kinds that take several nodes at once: they come first in a bout, or the budget would never have room for them. */
+const heavyFaults: readonly FaultName[] = ['halves', 'majorities-ring', 'bridge', 'rolling-restart', 'scale-in'];
+/** Time before such a bout, in which nodes may come back into their sets. */
+const clearingMs = [3_000, 6_000] as const;
+
 /** The kinds a level uses when none were asked for. */
 export function defaultFaults(level: ChaosLevel): readonly FaultName[] {
   switch (level) {
@@ -118,7 +123,10 @@ export function expandSchedule(options: ExpandOptions, prng: Prng): Schedule {
     const timed = members.filter((event) => event.moment.kind === 'at');
     if (timed.length > 1) overlapping += timed.length;
     events.push(...members);
-    const endMs = Math.max(nowMs, ...timed.map((event) => (event.moment.kind === 'at' ? event.moment.atMs : 0) + event.durationMs));
+    const endMs = Math.max(
+      nowMs,
+      ...timed.map((event) => (event.moment.kind === 'at' ? event.moment.atMs : 0) + event.durationMs),
+    );
     const [least, most] = bout % pace.boutsPerQuiet === 0 ? pace.quietMs : pace.gapMs;
     nowMs = endMs + timing.between(least, most);
   }
@@ -189,9 +197,10 @@ class Dealer {
   /** Events of one bout: the first at `startMs`, each other inside the one before it; perhaps a strike that follows. */
   bout(size: number, startMs: number, timing: Prng): ScheduleEvent[] {
     const events: ScheduleEvent[] = [];
-    let from = startMs;
-    for (let index = 0; index < size; index++) {
-      const fault = this.fault();
+    const drawn = Array.from({ length: size }, () => this.fault());
+    const heavy = drawn.filter((fault) => heavyFaults.includes(faultName(fault)));
+    let from = heavy.length > 0 ? startMs + timing.between(...clearingMs) : startMs;
+    for (const fault of [...heavy, ...drawn.filter((one) => !heavy.includes(one))]) {
       const event: ScheduleEvent = {
         id: this.newId(),
         moment: { kind: 'at', atMs: from },
@@ -211,7 +220,10 @@ class Dealer {
           id: this.newId(),
           moment,
           fault,
-          target: moment.kind === 'after-fault' ? { kind: 'joiner', partition: 'random' } : { kind: 'primary', partition: 'random' },
+          target:
+            moment.kind === 'after-fault'
+              ? { kind: 'joiner', partition: 'random' }
+              : { kind: 'primary', partition: 'random' },
           durationMs: this.durationMs(fault),
         });
       }

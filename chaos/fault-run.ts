@@ -46,10 +46,7 @@ export async function runFault(
 }
 
 /** Null when the cluster could not do it; what it did do must be healed all the same. */
-async function inject(
-  context: RunContext,
-  prepared: Extract<Prepared, { kind: 'ready' }>,
-): Promise<OpenFault | null> {
+async function inject(context: RunContext, prepared: Extract<Prepared, { kind: 'ready' }>): Promise<OpenFault | null> {
   const { cluster, field } = context;
   const { open, status, partition } = prepared;
   const { intent, faultId } = open;

@@ -2,8 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { advanceLife, type FaultLife, type FaultRecord, type FaultStep, isConfirmed, isOpen } from './journal.ts';
 import { storiesOf, summarize } from './summary.ts';
 
-const steps = (...list: FaultStep[]): FaultRecord[] => list.map((step, index) => ({ faultId: 'e1', atMs: index * 100, ...step }));
-const planned: FaultStep = { step: 'planned', fault: { kind: 'kill' }, target: { kind: 'random', count: 1 }, due: 'at 1 s' };
+const steps = (...list: FaultStep[]): FaultRecord[] =>
+  list.map((step, index) => ({ faultId: 'e1', atMs: index * 100, ...step }));
+const planned: FaultStep = {
+  step: 'planned',
+  fault: { kind: 'kill' },
+  target: { kind: 'random', count: 1 },
+  due: 'at 1 s',
+};
 const injecting: FaultStep = {
   step: 'injecting',
   fault: { kind: 'kill' },
@@ -38,7 +44,9 @@ describe('the life of a fault', () => {
     expect(() => fold(steps(planned, confirmed))).toThrow('confirmed cannot follow planned');
     expect(() => fold(steps(planned, injecting, confirmed))).toThrow('confirmed cannot follow injecting');
     expect(() => fold(steps(planned, injecting, injected, verified))).toThrow('heal-verified cannot follow injected');
-    expect(() => fold(steps(planned, { step: 'skipped', reason: 'x' }, injecting))).toThrow('injecting cannot follow skipped');
+    expect(() => fold(steps(planned, { step: 'skipped', reason: 'x' }, injecting))).toThrow(
+      'injecting cannot follow skipped',
+    );
     expect(() => fold(steps(injecting))).toThrow('injecting cannot follow nothing');
   });
 });
@@ -56,7 +64,15 @@ describe('the summary', () => {
         ...story('d', 9_000, { ...planned, fault: { kind: 'pause' } } as FaultStep),
       ]),
     );
-    expect(summary).toMatchObject({ planned: 4, injected: 2, confirmed: 1, unconfirmed: 1, skipped: 1, healVerified: 1, overlapShare: 0 });
+    expect(summary).toMatchObject({
+      planned: 4,
+      injected: 2,
+      confirmed: 1,
+      unconfirmed: 1,
+      skipped: 1,
+      healVerified: 1,
+      overlapShare: 0,
+    });
     expect(summary.neverConfirmed).toEqual(['pause']);
     expect(summary.matrix).toEqual([
       { fault: 'kill', role: 'random', planned: 3, confirmed: 1, skipped: 1, healVerified: 1 },
@@ -66,7 +82,10 @@ describe('the summary', () => {
   });
 
   it('overlap: windows that meet, or a partition not Healthy', () => {
-    const hurt: FaultStep = { ...injecting, surroundings: { ...injecting.surroundings, unhealthyPartitions: 2 } } as FaultStep;
+    const hurt: FaultStep = {
+      ...injecting,
+      surroundings: { ...injecting.surroundings, unhealthyPartitions: 2 },
+    } as FaultStep;
     const summary = summarize(
       storiesOf([
         ...story('a', 0, planned, injecting, injected, confirmed, healing, healed, verified),
@@ -79,9 +98,17 @@ describe('the summary', () => {
   });
 
   it('a change counts under what it became', () => {
-    const change: FaultStep = { step: 'changed', from: 'kill n1', to: 'pause n1', fault: { kind: 'pause' }, why: 'the last copy' };
+    const change: FaultStep = {
+      step: 'changed',
+      from: 'kill n1',
+      to: 'pause n1',
+      fault: { kind: 'pause' },
+      why: 'the last copy',
+    };
     const paused = { ...injecting, fault: { kind: 'pause' } } as FaultStep;
-    const summary = summarize(storiesOf(story('a', 0, planned, change, paused, injected, confirmed, healing, healed, verified)));
+    const summary = summarize(
+      storiesOf(story('a', 0, planned, change, paused, injected, confirmed, healing, healed, verified)),
+    );
     expect(summary.changed).toBe(1);
     expect(summary.neverConfirmed).toEqual(['kill']);
     expect(summary.matrix.find((cell) => cell.fault === 'pause')).toMatchObject({ planned: 0, confirmed: 1 });

@@ -28,7 +28,13 @@ export type FaultRecord = { readonly faultId: string; readonly atMs: number } & 
 export type FaultStep =
   | { readonly step: 'planned'; readonly fault: Fault; readonly target: Target; readonly due: string }
   /** The budget (or the cluster's size) made it another fault, or moved it to other nodes. */
-  | { readonly step: 'changed'; readonly from: string; readonly to: string; readonly fault: Fault; readonly why: string }
+  | {
+      readonly step: 'changed';
+      readonly from: string;
+      readonly to: string;
+      readonly fault: Fault;
+      readonly why: string;
+    }
   | { readonly step: 'skipped'; readonly reason: string }
   /** Written before the action. */
   | {
@@ -55,7 +61,7 @@ export type FaultStep =
 
 /** Where every step is written. */
 export interface FaultJournal {
-  /** Resolves once the record is kept; the driver acts only then. */
+  /** Resolves once the record is kept; the driver acts only then. Records are kept in the order of the calls. */
   append(record: FaultRecord): Promise<void>;
 }
 

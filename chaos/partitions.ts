@@ -69,7 +69,17 @@ function shapeCuts(
     case 'isolate': {
       const cuts = between(targets, others);
       // Isolated nodes do not hear each other either; a half stays whole.
-      return shape === 'halves' ? cuts : unionOfCuts([cuts, ...targets.map((one) => between([one], targets.filter((other) => other !== one)))]);
+      return shape === 'halves'
+        ? cuts
+        : unionOfCuts([
+            cuts,
+            ...targets.map((one) =>
+              between(
+                [one],
+                targets.filter((other) => other !== one),
+              ),
+            ),
+          ]);
     }
     case 'one-way-in':
       return others.flatMap((from) => targets.map((to) => ({ from, to })));

@@ -6,7 +6,7 @@
  * not charged. No status means no fault. If a fault were injected on a guess, the run could lose what nobody promised to keep.
  */
 import type { Prng } from '../lib/prng.ts';
-import { chargeFor, fitToBudget, type Intent, intentText, judge, statusMaxAgeMs } from './budget.ts';
+import { chargeFor, fitToBudget, intentText, judge, statusMaxAgeMs } from './budget.ts';
 import { type Fault, faultName } from './faults.ts';
 import { ClusterCallError, type FaultField } from './field.ts';
 import { lookBefore, visibleLinks } from './probes.ts';
@@ -32,7 +32,11 @@ type Attempt = Prepared | { readonly kind: 'later'; readonly reason: string };
 const later = (reason: string): Attempt => ({ kind: 'later', reason });
 
 /** Why this cluster cannot do this at all; null when it can. */
-export function whyUnsupported(cluster: Cluster, fault: Fault, unsupported: ReadonlyMap<string, string>): string | null {
+export function whyUnsupported(
+  cluster: Cluster,
+  fault: Fault,
+  unsupported: ReadonlyMap<string, string>,
+): string | null {
   const told = unsupported.get(faultName(fault)) ?? unsupported.get(fault.kind);
   if (told !== undefined) return told;
   const isWeakening = fault.kind === 'loss' || fault.kind === 'latency' || fault.kind === 'bandwidth';
@@ -42,7 +46,8 @@ export function whyUnsupported(cluster: Cluster, fault: Fault, unsupported: Read
   if (isWeakening && cluster.probeRule === undefined) {
     return `the ${cluster.kind} cluster cannot probe for ${fault.kind}`;
   }
-  if (fault.kind === 'oom' && cluster.oom === undefined) return `the ${cluster.kind} cluster cannot run a node out of memory`;
+  if (fault.kind === 'oom' && cluster.oom === undefined)
+    return `the ${cluster.kind} cluster cannot run a node out of memory`;
   if (fault.kind === 'clock' && (cluster.setClockOffset === undefined || cluster.probeClock === undefined)) {
     return `the ${cluster.kind} cluster cannot set a node's clock`;
   }
@@ -64,11 +69,15 @@ export function isSuitable(cluster: Cluster, fault: OpenFault, field: FaultField
   const own = wantedByFault(intent);
   // SIGKILL works on what is frozen; nothing else can be seen to bite there.
   if (own?.kind === 'down' && (own.by.kind === 'kill' || own.by.kind === 'wipe')) return !states.includes('down');
-  if (own?.kind === 'paused' && intent.nodeIds.some((nodeId) => isHiddenFromClients(wantedRules(open), nodeId))) return false;
+  if (own?.kind === 'paused' && intent.nodeIds.some((nodeId) => isHiddenFromClients(wantedRules(open), nodeId)))
+    return false;
   return states.every((state) => state === 'running');
 }
 
-/** `nearest`: what the budget denies is changed to the nearest that it allows; `exact`: that or nothing. */
+/**
+ * `nearest`: what the budget denies is changed to the nearest that it allows: to other nodes at once, to another kind of
+ * fault only after half of the wait (or short runs would plan kinds that they never see). `exact`: that or nothing.
+ */
 export type Fitting = 'nearest' | 'exact';
 
 /**
@@ -84,12 +93,20 @@ export async function prepare(
 ): Promise<Prepared> {
   const { bounds, clock, sleeper, healNow } = context;
   const boundMs = fitting === 'exact' ? bounds.backInSetsMs : bounds.postponeMs;
-  const deadlineMs = clock.nowMs() + boundMs;
+  const startMs = clock.nowMs();
+  const deadlineMs = startMs + boundMs;
   for (let count = 1; ; count++) {
     if (healNow.aborted) return { kind: 'skip', reason: healReason(context) };
     let attempt: Attempt;
+    const mayChangeKind = clock.nowMs() >= startMs + boundMs / 2;
     try {
-      attempt = await tryOnce(context, { event, prng: prng.fork(`attempt ${count}`), hintPartition, fitting });
+      attempt = await tryOnce(context, {
+        event,
+        prng: prng.fork(`attempt ${count}`),
+        hintPartition,
+        fitting,
+        mayChangeKind,
+      });
     } catch (error) {
       giveUp(context, event.id);
       if (!(error instanceof ClusterCallError)) throw error;
@@ -106,10 +123,11 @@ interface Wish {
   readonly prng: Prng;
   readonly hintPartition: number | null;
   readonly fitting: Fitting;
+  readonly mayChangeKind: boolean;
 }
 
 async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
-  const { event, prng, hintPartition, fitting } = wish;
+  const { event, prng, hintPartition, fitting, mayChangeKind } = wish;
   const { account, cluster, field, policy, unsupported } = context;
   const nodeIds = cluster.nodeIds();
   const cannot = whyUnsupported(cluster, event.fault, unsupported);
@@ -122,18 +140,30 @@ async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
   const candidates = candidatesFor(event.fault, resolution.choices, nodeIds, prng);
   const meant = candidates[0];
   if (meant === undefined) return { kind: 'skip', reason: `the cluster is too small for ${faultName(event.fault)}` };
-  const opened = ({ intent }: Candidate): OpenFault => ({ faultId: event.id, intent, rules: rulesFor(intent, nodeIds) });
+  const opened = ({ intent }: Candidate): OpenFault => ({
+    faultId: event.id,
+    intent,
+    rules: rulesFor(intent, nodeIds),
+  });
   const usable = (fitting === 'exact' ? [meant] : candidates).filter(
-    (one) =>
-      isSuitable(cluster, opened(one), field) && whyUnsupported(cluster, one.intent.fault, unsupported) === null,
+    (one) => isSuitable(cluster, opened(one), field) && whyUnsupported(cluster, one.intent.fault, unsupported) === null,
   );
-  const fit = fitToBudget(status, account.charges, usable.map((one) => one.intent), nodeIds, policy);
-  if (fit.kind === 'denied') return later(usable.length === 0 ? 'every node in question is under another fault' : fit.reason);
+  const fit = fitToBudget(
+    status,
+    account.charges,
+    usable.map((one) => one.intent),
+    nodeIds,
+    policy,
+  );
+  if (fit.kind === 'denied')
+    return later(usable.length === 0 ? 'every node in question is under another fault' : fit.reason);
   const chosen = usable.find((one) => one.intent === fit.intent) as Candidate;
   const open = opened(chosen);
   account.enter(chargeFor(event.id, chosen.intent, status, nodeIds));
   field.reserve(open);
-  const before = await field.call('looking before the fault', () => lookBefore(cluster, open, field.openWithout(event.id)));
+  const before = await field.call('looking before the fault', () =>
+    lookBefore(cluster, open, field.openWithout(event.id)),
+  );
   const again = before.kind === 'seen' ? await freshStatus(context) : null;
   const refusal =
     before.kind !== 'seen' ? `it could not be seen to bite: ${before.evidence}` : rejudged(context, open, again);

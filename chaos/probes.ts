@@ -36,7 +36,10 @@ function together(sightings: readonly Sighting[]): Sighting {
 /** Evenly spread, never more than {@link maxProbedLinks}. */
 export function sampled<T>(items: readonly T[]): readonly T[] {
   if (items.length <= maxProbedLinks) return items;
-  return Array.from({ length: maxProbedLinks }, (_, index) => items[Math.floor((index * items.length) / maxProbedLinks)] as T);
+  return Array.from(
+    { length: maxProbedLinks },
+    (_, index) => items[Math.floor((index * items.length) / maxProbedLinks)] as T,
+  );
 }
 
 /**
@@ -56,14 +59,18 @@ export async function lookBefore(cluster: Cluster, fault: OpenFault, open: reado
         await Promise.all(
           nodeIds.map(async (nodeId) => {
             const { kind } = await cluster.state(nodeId);
-            return kind === 'running' || kind === 'paused' ? seen(`${nodeId} ran`) : notSeen(`${nodeId} was not running (${kind})`);
+            return kind === 'running' || kind === 'paused'
+              ? seen(`${nodeId} ran`)
+              : notSeen(`${nodeId} was not running (${kind})`);
           }),
         ),
       );
     case 'pause':
       return together(await Promise.all(nodeIds.map((nodeId) => lookAnswers(cluster, nodeId, wantedRules(open)))));
     case 'clock':
-      return together(await Promise.all(nodeIds.map((nodeId) => lookClock(cluster, nodeId, wantedClockOffsetMs(open, nodeId)))));
+      return together(
+        await Promise.all(nodeIds.map((nodeId) => lookClock(cluster, nodeId, wantedClockOffsetMs(open, nodeId)))),
+      );
     case 'partition':
     case 'client-partition':
     case 'reset': {
@@ -163,7 +170,9 @@ export async function lookHealed(cluster: Cluster, fault: OpenFault, open: reado
       return together(await Promise.all(sampled(present).map((rule) => lookRule(cluster, rule, 'absent'))));
     }
     case 'clock':
-      return together(await Promise.all(nodeIds.map((nodeId) => lookClock(cluster, nodeId, wantedClockOffsetMs(open, nodeId)))));
+      return together(
+        await Promise.all(nodeIds.map((nodeId) => lookClock(cluster, nodeId, wantedClockOffsetMs(open, nodeId)))),
+      );
     case 'scale-out':
     case 'scale-in':
       return seen('nothing to heal');
@@ -202,7 +211,9 @@ function oppositeLinks(cluster: Cluster, fault: OpenFault, open: readonly OpenFa
   if (cluster.probePacket === undefined) return [];
   const cuts = cutsOf(fault.rules);
   const visible = visibleLinks(cluster, fault, open).filter((link) => isCut(cuts, link.from, link.to));
-  return sampled(visible.map(({ from, to }) => ({ from: to, to: from })).filter((link) => !isCut(cuts, link.from, link.to)));
+  return sampled(
+    visible.map(({ from, to }) => ({ from: to, to: from })).filter((link) => !isCut(cuts, link.from, link.to)),
+  );
 }
 
 const said = (link: Cut, result: ProbeResult): string => `${cutText(link)} ${result.outcome} (${result.evidence})`;
@@ -215,12 +226,15 @@ async function lookLink(cluster: Cluster, link: Cut, expected: 'reachable' | 'un
 async function lookPacket(cluster: Cluster, link: Cut, expected: 'reachable' | 'unreachable'): Promise<Sighting> {
   const result = await cluster.probePacket?.(link.from, link.to);
   if (result === undefined) return notSeen('packets cannot be probed');
-  return result.outcome === expected ? seen(`packets ${cutText(link)} ${expected}`) : notSeen(`packets ${said(link, result)}`);
+  return result.outcome === expected
+    ? seen(`packets ${cutText(link)} ${expected}`)
+    : notSeen(`packets ${said(link, result)}`);
 }
 
 async function lookDead(cluster: Cluster, nodeId: string, byKernel: boolean): Promise<Sighting> {
   const state = await cluster.state(nodeId);
-  if (state.kind !== 'exited') return state.kind === 'absent' ? seen(`${nodeId} is absent`) : notSeen(`${nodeId} is ${state.kind}`);
+  if (state.kind !== 'exited')
+    return state.kind === 'absent' ? seen(`${nodeId} is absent`) : notSeen(`${nodeId} is ${state.kind}`);
   if (byKernel && !state.oomKilled) return notSeen(`${nodeId} exited, but not for memory`);
   return seen(`${nodeId} exited with ${state.exitCode}${state.oomKilled ? ' (out of memory)' : ''}`);
 }
@@ -236,7 +250,9 @@ async function lookFrozen(cluster: Cluster, nodeId: string, rules: readonly Link
 async function lookAnswers(cluster: Cluster, nodeId: string, rules: readonly LinkRule[]): Promise<Sighting> {
   if (isHiddenFromClients(rules, nodeId)) return hidden(`${nodeId} is cut from the prober`);
   const answer = await cluster.probeNode(nodeId);
-  return answer.outcome === 'reachable' ? seen(`${nodeId} answers`) : notSeen(`${nodeId} ${answer.outcome} (${answer.evidence})`);
+  return answer.outcome === 'reachable'
+    ? seen(`${nodeId} answers`)
+    : notSeen(`${nodeId} ${answer.outcome} (${answer.evidence})`);
 }
 
 async function lookRunning(cluster: Cluster, nodeId: string, rules: readonly LinkRule[]): Promise<Sighting> {
@@ -259,6 +275,7 @@ async function lookClock(cluster: Cluster, nodeId: string, offsetMs: number): Pr
   if (clock === undefined) return notSeen('clocks cannot be probed here');
   const text = `${nodeId}: wall clock off by ${Math.round(clock.wallOffsetMs)} ms, monotonic by ${Math.round(clock.monotonicOffsetMs)} ms`;
   const isRight =
-    Math.abs(clock.wallOffsetMs - offsetMs) <= clockToleranceMs && Math.abs(clock.monotonicOffsetMs) <= clockToleranceMs;
+    Math.abs(clock.wallOffsetMs - offsetMs) <= clockToleranceMs &&
+    Math.abs(clock.monotonicOffsetMs) <= clockToleranceMs;
   return isRight ? seen(text) : notSeen(text);
 }

@@ -32,7 +32,12 @@ export async function runRollingRestart(context: RunContext, event: ScheduleEven
   let last: Restart = { kind: 'restarted' };
   for (const nodeId of targets) {
     if (!context.cluster.nodeIds().includes(nodeId)) continue;
-    const step: ScheduleEvent = { ...event, id: `${event.id}/${nodeId}`, fault: stop, target: { kind: 'node', nodeId } };
+    const step: ScheduleEvent = {
+      ...event,
+      id: `${event.id}/${nodeId}`,
+      fault: stop,
+      target: { kind: 'node', nodeId },
+    };
     const prepared = await prepare(context, step, prng.fork(nodeId), null, 'exact');
     if (prepared.kind === 'skip') {
       last = { kind: 'untouched', reason: `${nodeId}: ${prepared.reason}` };

@@ -21,7 +21,7 @@ export interface RunBounds {
 }
 
 export const runBounds: RunBounds = {
-  postponeMs: 10_000,
+  postponeMs: 15_000,
   statusTimeoutMs: 3_000,
   confirmMs: 5_000,
   verifyMs: 20_000,

@@ -63,7 +63,10 @@ const percent = z.number().min(1).max(100);
 const graceMs = timeMs.default(defaultGraceMs);
 const faultObjects = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.enum(['kill', 'pause', 'oom', 'client-partition', 'reset', 'wipe', 'scale-out']) }),
-  z.strictObject({ kind: z.enum(['stop', 'scale-in', 'rolling-restart']), graceMs: z.optional(graceMs).default(defaultGraceMs) }),
+  z.strictObject({
+    kind: z.enum(['stop', 'scale-in', 'rolling-restart']),
+    graceMs: z.optional(graceMs).default(defaultGraceMs),
+  }),
   z.strictObject({ kind: z.literal('partition'), shape: z.enum(partitionShapes), clients: z.boolean().default(false) }),
   z.strictObject({ kind: z.literal('loss'), percent }),
   z.strictObject({ kind: z.literal('latency'), delayMs: z.number().min(0), jitterMs: z.number().min(0).default(0) }),
@@ -83,7 +86,10 @@ const fault = z
     const isObject = typeof value === 'object' && value !== null;
     const known = faultNames.find((name) => name === named);
     if (known === undefined && !(isObject && named === 'partition')) {
-      context.addIssue({ code: 'custom', message: `unknown fault ${JSON.stringify(named)}; known: ${faultNames.join(', ')}` });
+      context.addIssue({
+        code: 'custom',
+        message: `unknown fault ${JSON.stringify(named)}; known: ${faultNames.join(', ')}`,
+      });
       return z.NEVER;
     }
     if (known === undefined) return value;
@@ -103,7 +109,8 @@ const target = z.any().transform((value, context): Target => {
   const meant = targetOfText(value);
   if (meant !== null) return meant;
   const head = value.split(':')[0] ?? '';
-  if (targetKinds.some((kind) => kind === head)) return refuse(`cannot read target "${value}"; write "${head}" or "${head}:7"`);
+  if (targetKinds.some((kind) => kind === head))
+    return refuse(`cannot read target "${value}"; write "${head}" or "${head}:7"`);
   return { kind: 'node', nodeId: value };
 });
 
@@ -121,7 +128,10 @@ const after = z.union([
 const setting = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
 const eventObject = z.strictObject({
-  id: z.string().regex(/^[A-Za-z0-9_-]+$/, 'an id is made of letters, digits, - and _').optional(),
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]+$/, 'an id is made of letters, digits, - and _')
+    .optional(),
   at: timeMs.optional(),
   after: z.any().optional(),
   fault,
@@ -181,10 +191,13 @@ function momentOf(event: z.infer<typeof eventObject>, index: number): Moment {
   if (event.at !== undefined) throw new ScheduleError(`${place}: has both "at" and "after"; one of them must go`);
   const raw: unknown = event.after;
   if (typeof raw !== 'object' || raw === null || (!('fault' in raw) && !('event' in raw))) {
-    throw new ScheduleError(`${place}.after: needs "event" (something the cluster says) or "fault" (the id of another event)`);
+    throw new ScheduleError(
+      `${place}.after: needs "event" (something the cluster says) or "fault" (the id of another event)`,
+    );
   }
   const parsed = checked('fault' in raw ? after.options[0] : after.options[1], raw, ['events', index, 'after']);
-  if ('fault' in parsed) return { kind: 'after-fault', faultId: parsed.fault, stage: parsed.stage, delayMs: parsed.delayMs };
+  if ('fault' in parsed)
+    return { kind: 'after-fault', faultId: parsed.fault, stage: parsed.stage, delayMs: parsed.delayMs };
   return {
     kind: 'after-event',
     event: parsed.event,
@@ -258,7 +271,9 @@ function checkCycles(events: readonly ScheduleEvent[]): void {
     while (moment.kind === 'after-fault') {
       path.push(moment.faultId);
       if (moment.faultId === event.id) {
-        throw new ScheduleError(`events[${index}].after: a cycle of triggers, none of which can come first: ${path.join(' after ')}`);
+        throw new ScheduleError(
+          `events[${index}].after: a cycle of triggers, none of which can come first: ${path.join(' after ')}`,
+        );
       }
       if (path.length > events.length + 1) break;
       const next = byId.get(moment.faultId);

@@ -9,7 +9,11 @@ import { chaosLevels, type ChaosLevel, plannedOverlapShare, plannedWindows, type
 const expand = (seed: number, level: ChaosLevel, durationMs: number, nodeCount = 5): Schedule =>
   expandSchedule({ seed, durationMs, level, faults: defaultFaults(level), nodeCount }, new Prng(seed));
 
-const anyExpansion = fc.tuple(fc.integer({ min: 0, max: 0xffffffff }), fc.constantFrom(...chaosLevels), fc.constantFrom(60_000, 120_000, 1_200_000));
+const anyExpansion = fc.tuple(
+  fc.integer({ min: 0, max: 0xffffffff }),
+  fc.constantFrom(...chaosLevels),
+  fc.constantFrom(60_000, 120_000, 1_200_000),
+);
 
 describe('expansion', () => {
   it('same seed, same schedule; another seed, another', () => {
@@ -40,10 +44,14 @@ describe('expansion', () => {
 
   it('standard and brutal: at least a quarter overlaps, by plan', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 1e9 }), fc.constantFrom('standard' as const, 'brutal' as const), (seed, level) => {
-        expect(plannedOverlapShare(expand(seed, level, 120_000))).toBeGreaterThanOrEqual(0.25);
-        expect(plannedOverlapShare(expand(seed, level, 1_200_000))).toBeGreaterThanOrEqual(0.25);
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 1e9 }),
+        fc.constantFrom('standard' as const, 'brutal' as const),
+        (seed, level) => {
+          expect(plannedOverlapShare(expand(seed, level, 120_000))).toBeGreaterThanOrEqual(0.25);
+          expect(plannedOverlapShare(expand(seed, level, 1_200_000))).toBeGreaterThanOrEqual(0.25);
+        },
+      ),
       { seed: 3, numRuns: 300 },
     );
   });
@@ -67,7 +75,15 @@ describe('expansion', () => {
   it('twenty minutes: every role of a kill, long and short pauses', () => {
     const { events } = expand(4, 'standard', 1_200_000);
     const roles = new Set(events.filter((event) => event.fault.kind === 'kill').map((event) => event.target.kind));
-    for (const role of ['control-leader', 'primary', 'replica', 'preferred-primary', 'random', 'minority', 'joiner'] as const) {
+    for (const role of [
+      'control-leader',
+      'primary',
+      'replica',
+      'preferred-primary',
+      'random',
+      'minority',
+      'joiner',
+    ] as const) {
       expect(roles).toContain(role);
     }
     const pauses = events.filter((event) => event.fault.kind === 'pause').map((event) => event.durationMs);
@@ -107,7 +123,10 @@ describe('the file', () => {
 
   it('is read back with moments of the cluster too', () => {
     const moments = ['promoted', 'handoff-started'];
-    const schedule = expandSchedule({ seed: 3, durationMs: 1_200_000, level: 'brutal', faults: faultNames, nodeCount: 5, moments }, new Prng(3));
+    const schedule = expandSchedule(
+      { seed: 3, durationMs: 1_200_000, level: 'brutal', faults: faultNames, nodeCount: 5, moments },
+      new Prng(3),
+    );
     expect(schedule.events.some((event) => event.moment.kind === 'after-event')).toBe(true);
     expect(parseSchedule(formatSchedule(schedule))).toEqual(schedule);
   });
@@ -122,7 +141,12 @@ describe('the file', () => {
         {"after": {"event": "ack", "count": 200, "since": "epoch", "partition": 7}, "fault": {"kind": "loss", "percent": 50}, "target": "control-leader"},
         {"at": 20000, "fault": {"kind": "partition", "shape": "halves", "clients": true}, "target": "minority"}
       ]}`);
-    expect(schedule).toMatchObject({ expect: 'certified', workload: { sessions: 16 }, cluster: { rf: 3 }, healFromMs: 50_000 });
+    expect(schedule).toMatchObject({
+      expect: 'certified',
+      workload: { sessions: 16 },
+      cluster: { rf: 3 },
+      healFromMs: 50_000,
+    });
     expect(schedule.events[0]).toEqual({
       id: 'cut',
       moment: { kind: 'at', atMs: 5_000 },
@@ -130,8 +154,19 @@ describe('the file', () => {
       target: { kind: 'primary', partition: 7 },
       durationMs: 12_000,
     });
-    expect(schedule.events[1]).toMatchObject({ id: 'e2', moment: { kind: 'after-fault', faultId: 'cut', stage: 'confirmed' }, target: { kind: 'node', nodeId: 'n3' } });
-    expect(schedule.events[2]!.moment).toEqual({ kind: 'after-event', event: 'ack', partition: 7, count: 200, since: 'epoch', delayMs: 0 });
+    expect(schedule.events[1]).toMatchObject({
+      id: 'e2',
+      moment: { kind: 'after-fault', faultId: 'cut', stage: 'confirmed' },
+      target: { kind: 'node', nodeId: 'n3' },
+    });
+    expect(schedule.events[2]!.moment).toEqual({
+      kind: 'after-event',
+      event: 'ack',
+      partition: 7,
+      count: 200,
+      since: 'epoch',
+      delayMs: 0,
+    });
     expect(parseSchedule(formatSchedule(schedule))).toEqual(schedule);
     expect(plannedWindows(schedule).get('e2')).toEqual({ fromMs: 5_000, toMs: 10_000 });
   });
@@ -150,24 +185,41 @@ describe('the file', () => {
 
   it('what cannot be meant is refused in one sentence with its place', () => {
     expect(refused([good])).toBe('not refused');
-    expect(refused([good, good, good, { ...good, fault: 'kil' }])).toBe(`events[3].fault: unknown fault "kil"; known: ${faultNames.join(', ')}`);
+    expect(refused([good, good, good, { ...good, fault: 'kil' }])).toBe(
+      `events[3].fault: unknown fault "kil"; known: ${faultNames.join(', ')}`,
+    );
     expect(refused([{ ...good, fault: { kind: 'kil' } }])).toContain('events[0].fault: unknown fault "kil"');
     expect(refused([{ at: 1, target: 'n1' }])).toBe('events[0].fault: missing');
-    expect(refused([{ ...good, fault: { kind: 'loss', percent: 'many' } }])).toBe('events[0].fault.percent: expected number');
+    expect(refused([{ ...good, fault: { kind: 'loss', percent: 'many' } }])).toBe(
+      'events[0].fault.percent: expected number',
+    );
     expect(refused([{ ...good, at: -5 }])).toBe('events[0].at: a time cannot be negative: -5');
     expect(refused([{ ...good, durationMs: '-2s' }])).toBe('events[0].durationMs: a time cannot be negative: "-2s"');
     expect(refused([{ ...good, at: 'soon' }])).toContain('events[0].at: expected milliseconds or a time such as "12s"');
-    expect(refused([{ ...good, target: 'n9' }])).toContain('events[0].target: there is no node "n9"; known: n1, n2, n3');
-    expect(refused([{ ...good, target: 'primary:64' }])).toBe('events[0].target: there is no partition 64; this cluster has 0 to 63');
+    expect(refused([{ ...good, target: 'n9' }])).toContain(
+      'events[0].target: there is no node "n9"; known: n1, n2, n3',
+    );
+    expect(refused([{ ...good, target: 'primary:64' }])).toBe(
+      'events[0].target: there is no partition 64; this cluster has 0 to 63',
+    );
     expect(refused([{ ...good, target: 'primary:x' }])).toContain('events[0].target: cannot read target "primary:x"');
     expect(refused([{ ...good, target: 'random:4' }])).toBe('events[0].target: 4 of 3 nodes cannot be drawn');
     expect(refused([{ ...good, tagret: 'n1' }])).toBe('events[0]: unknown field "tagret"');
     expect(refused([{ fault: 'kill', target: 'n1' }])).toBe('events[0]: needs "at" or "after"');
     expect(refused([{ ...good, after: { event: 'ack' } }])).toContain('events[0]: has both "at" and "after"');
     expect(refused([{ fault: 'kill', target: 'n1', after: {} }])).toContain('events[0].after: needs "event"');
-    expect(refused([{ fault: 'kill', target: 'n1', after: { event: 'ack', count: 0 } }])).toContain('events[0].after.count:');
-    expect(refused([{ fault: 'kill', target: 'n1', after: { fault: 'e9' } }])).toBe('events[0].after.fault: there is no event "e9" in this schedule');
-    expect(refused([{ ...good, id: 'a' }, { ...good, id: 'a' }])).toBe('events[1].id: "a" is taken by events[0]');
+    expect(refused([{ fault: 'kill', target: 'n1', after: { event: 'ack', count: 0 } }])).toContain(
+      'events[0].after.count:',
+    );
+    expect(refused([{ fault: 'kill', target: 'n1', after: { fault: 'e9' } }])).toBe(
+      'events[0].after.fault: there is no event "e9" in this schedule',
+    );
+    expect(
+      refused([
+        { ...good, id: 'a' },
+        { ...good, id: 'a' },
+      ]),
+    ).toBe('events[1].id: "a" is taken by events[0]');
     expect(refused([{ ...good, at: 59_000 }])).toContain('events[0].at: 59000 ms is not before 50000 ms');
     expect(refused([good], { version: 2 })).toBe('version: expected 1');
     expect(refused([good], { expect: 'green' })).toContain('expect: expected "certified" or');
@@ -191,7 +243,17 @@ describe('the file', () => {
 describe('words', () => {
   it('every fault has one name, every target one text', () => {
     for (const name of faultNames) expect(faultName(faultOfName(name))).toBe(name);
-    for (const text of ['random', 'random:2', 'minority', 'all', 'control-leader', 'primary', 'primary:7', 'joiner:0', 'node:n3']) {
+    for (const text of [
+      'random',
+      'random:2',
+      'minority',
+      'all',
+      'control-leader',
+      'primary',
+      'primary:7',
+      'joiner:0',
+      'node:n3',
+    ]) {
       expect(targetText(targetOfText(text)!)).toBe(text);
     }
     for (const text of ['random:0', 'primary:x', 'all:1', 'node:', 'n3', '']) expect(targetOfText(text)).toBeNull();

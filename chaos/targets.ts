@@ -145,14 +145,16 @@ export function candidatesFor(
   const candidates = choices.map((chosen) => candidate(fault, chosen, nodeIds, prng));
   for (const chosen of choices) {
     if (chosen.nodeIds.length < 2) continue;
-    for (const nodeId of chosen.nodeIds) candidates.push(candidate(fault, { ...chosen, nodeIds: [nodeId] }, nodeIds, prng));
+    for (const nodeId of chosen.nodeIds)
+      candidates.push(candidate(fault, { ...chosen, nodeIds: [nodeId] }, nodeIds, prng));
   }
   for (const nodeId of prng.shuffle(nodeIds)) {
     candidates.push(candidate(fault, { nodeIds: [nodeId], partition: null }, nodeIds, prng));
   }
   const mild = milder(fault);
   if (mild !== null && first !== undefined) {
-    for (const nodeId of first.nodeIds) candidates.push(candidate(mild, { ...first, nodeIds: [nodeId] }, nodeIds, prng));
+    for (const nodeId of first.nodeIds)
+      candidates.push(candidate(mild, { ...first, nodeIds: [nodeId] }, nodeIds, prng));
   }
   const seen = new Set<string>();
   return candidates.filter((one) => {

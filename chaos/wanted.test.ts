@@ -31,7 +31,11 @@ describe('wanted state', () => {
 
   it('of two strengths the stronger stands', () => {
     const weak = open('a', 'loss', 'n1');
-    const strong: OpenFault = { ...weak, faultId: 'b', rules: weak.rules.map((rule) => ({ ...rule, percent: 90 })) as OpenFault['rules'] };
+    const strong: OpenFault = {
+      ...weak,
+      faultId: 'b',
+      rules: weak.rules.map((rule) => ({ ...rule, percent: 90 })) as OpenFault['rules'],
+    };
     expect(wantedRules([strong, weak]).every((rule) => rule.kind === 'loss' && rule.percent === 90)).toBe(true);
     expect(wantedRules([strong, weak])).toEqual(wantedRules([weak, strong]));
   });

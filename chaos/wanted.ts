@@ -19,9 +19,7 @@ export interface OpenFault {
 }
 
 /** How a process is brought down. */
-export type DownBy =
-  | { readonly kind: 'kill' | 'oom' | 'wipe' }
-  | { readonly kind: 'stop'; readonly graceMs: number };
+export type DownBy = { readonly kind: 'kill' | 'oom' | 'wipe' } | { readonly kind: 'stop'; readonly graceMs: number };
 
 export type WantedNode =
   | { readonly kind: 'running' }
@@ -62,8 +60,7 @@ export function wantedNode(open: readonly OpenFault[], nodeId: string): WantedNo
   for (const one of open) {
     if (!one.intent.nodeIds.includes(nodeId)) continue;
     const own = wantedByFault(one.intent);
-    if (own === null || wanted.kind === 'down') continue;
-    if (own.kind === 'down' || wanted.kind === 'running') wanted = own;
+    if (own !== null && (own.kind === 'down' || wanted.kind === 'running')) wanted = own;
   }
   return wanted;
 }

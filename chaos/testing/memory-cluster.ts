@@ -189,7 +189,9 @@ export class MemoryCluster implements Cluster, StatusSource {
 
   /** Packets from one end to the other arrive (losses aside). */
   private passes(from: Endpoint, to: Endpoint): boolean {
-    return !this.rules.some((rule) => (rule.kind === 'drop' || rule.kind === 'reset') && rule.from === from && rule.to === to);
+    return !this.rules.some(
+      (rule) => (rule.kind === 'drop' || rule.kind === 'reset') && rule.from === from && rule.to === to,
+    );
   }
 
   private answers(end: Endpoint): boolean {
@@ -300,7 +302,8 @@ export class MemoryCluster implements Cluster, StatusSource {
   private tickPartition(partition: MemoryPartition, now: number): void {
     const { inSync } = partition;
     // Memory is gone with its incarnation, whatever the control plane knows.
-    if (inSync.size > 0 && [...inSync].every(([nodeId, member]) => !this.isAlive(nodeId, member))) partition.isLost = true;
+    if (inSync.size > 0 && [...inSync].every(([nodeId, member]) => !this.isAlive(nodeId, member)))
+      partition.isLost = true;
     if (this.leader() === null || partition.isLost) return;
     const healthy = [...inSync].filter(([nodeId, member]) => this.isAlive(nodeId, member) && this.isHeard(nodeId));
     for (const [nodeId, member] of [...inSync]) {

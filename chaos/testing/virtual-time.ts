@@ -76,7 +76,8 @@ export class VirtualTime implements Clock, Sleeper {
       if (isOver) return watched;
       let next: Timer | undefined;
       for (const timer of this.timers) {
-        if (next === undefined || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order)) next = timer;
+        if (next === undefined || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order))
+          next = timer;
       }
       if (next === undefined) throw new Error('nothing left to wait for');
       this.timers.splice(this.timers.indexOf(next), 1);
