@@ -9,7 +9,7 @@ import { messageOf, UsageError } from './errors.ts';
 import type { RunSettings } from './settings.ts';
 
 /** Events of the cluster that a drawn fault may strike at. */
-const strikeMoments: readonly string[] = ['failover', 'epoch'];
+const strikeMoments: readonly string[] = ['failover', 'edge-serving', 'snapshot-started'];
 
 /** Reads the settings' schedule file, or null when they name none. Throws {@link UsageError}. */
 export function readScheduleFile(settings: RunSettings): Schedule | null {

@@ -1,8 +1,6 @@
 /** `certify run`: the real world, wired to the run loop. */
 import { type Logger as Pino, pino } from 'pino';
 import { openLedger } from '../../ledger/ledger.ts';
-import { openDockerCluster } from '../clusters/docker.ts';
-import { UsageError } from '../errors.ts';
 import type { RunFolder } from '../results.ts';
 import { playChaos } from '../run/chaos-control.ts';
 import type { Interruption } from '../run/interruption.ts';
@@ -17,7 +15,6 @@ import { judgeRun, writePreliminary } from '../judge-run.ts';
 /** Runs and returns the exit code of its verdict. */
 export async function runCommand(settings: RunSettings, interruption: Interruption): Promise<number> {
   readScheduleFile(settings);
-  if (settings.cluster !== 'docker') throw new UsageError(`--cluster ${settings.cluster} is not available in this build; use docker.`);
   const log = new RunLog();
   const world: World = {
     system: systemNamed(settings.system),
@@ -30,7 +27,9 @@ export async function runCommand(settings: RunSettings, interruption: Interrupti
       log.open(folder);
       return openLedger({ path: folder.ledger, sync: settings.ledgerSync, runTag: runTagOf(folder.runId) });
     },
-    openCluster: openDockerCluster,
+    // Loaded when it is needed: the engine's libraries take their time.
+    openCluster: async (options) =>
+      settings.cluster === 'docker' ? (await import('../clusters/docker.ts')).openDockerCluster(options) : (await import('../clusters/process.ts')).openProcessCluster(options),
     startChaos: playChaos,
     preliminary: writePreliminary,
     judge: judgeRun,

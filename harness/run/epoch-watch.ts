@@ -1,14 +1,15 @@
 /**
- * Watches the partitions' runtime from outside, several times a second, and records every edge: what the certificate's
+ * Watches the partitions' runtime from outside, several times a second, and records every edge once: what the certificate's
  * failover count and exposure rest on.
  *
- * Invariant: a change of term is called a handoff only where a node's own notice said that the old primary released it; without
- * such a notice it is a failover. Edges too quick to be seen are counted as missed, never guessed.
+ * Edges come from the nodes' own notices (every node reports every committed edge), and from the status where a notice was
+ * missed. Invariant: a change of term is called a handoff only where a notice said that the old primary released it; without a
+ * notice it is a failover. Per partition, edges are told in the order of their epochs; those nobody reported are counted as missed.
  */
-import type { ClusterEvent, PartitionStatus, StatusSource, SystemStatus } from '../../chaos/ports.ts';
+import type { ClusterEvent, StatusSource, SystemStatus } from '../../chaos/ports.ts';
 import type { Clock } from '../../lib/clock.ts';
 
-/** One edge of a partition's runtime, as watched from outside. */
+/** One edge of a partition's runtime. */
 export interface EpochChange {
   readonly atMs: number;
   readonly partition: number;
@@ -18,7 +19,7 @@ export interface EpochChange {
   readonly incarnation: number | null;
   readonly health: string;
   readonly kind: 'failover' | 'handoff' | 'edge';
-  /** Edges between this one and the last one seen that were too quick to be watched. */
+  /** Edges between this one and the one before that nobody reported. */
   readonly missed: number;
 }
 
@@ -32,10 +33,10 @@ export interface IncarnationChange {
 
 /** Pause between two looks, ms. */
 export const watchIntervalMs = 200;
-/** How long a change of term waits for a notice that says it was a handoff, ms. */
-const noticeWaitMs = 1_000;
-/** Handoff notices that are remembered. */
-const rememberedNotices = 10_000;
+/** How long an edge waits for notices of itself and of those before it, ms. */
+const noticeWaitMs = 1_500;
+/** Prefix of the notices of edges. */
+const edgePrefix = 'edge-';
 
 export interface EpochWatchOptions {
   readonly status: StatusSource;
@@ -44,20 +45,29 @@ export interface EpochWatchOptions {
   readonly clock: Clock;
   readonly onEpoch: (change: EpochChange) => void;
   readonly onIncarnation: (change: IncarnationChange) => void;
+  /** Every notice, edges once however many nodes report them. */
   readonly onEvent: (event: ClusterEvent) => void;
 }
 
-interface Pending {
-  readonly change: Omit<EpochChange, 'kind'>;
+type Edge = Omit<EpochChange, 'kind' | 'missed'> & {
+  /** Name of the notice, null where only the status showed it. */
+  readonly name: string | null;
+  readonly seenAtMs: number;
+};
+
+interface Watched {
+  /** Last edge told. */
+  epoch: number;
+  term: number;
+  /** Edges not told yet, by epoch. */
+  readonly waiting: Map<number, Edge>;
+  lastFailoverMs: number | null;
 }
 
 export class EpochWatch {
   private readonly options: EpochWatchOptions;
-  private readonly partitions = new Map<number, PartitionStatus>();
+  private readonly partitions = new Map<number, Watched>();
   private readonly incarnations = new Map<string, string>();
-  private readonly handoffs = new Set<string>();
-  private readonly lastFailoverMs = new Map<number, number>();
-  private pending: Pending[] = [];
   private stopping = false;
   private running: Promise<void> | null = null;
   private wake: (() => void) | null = null;
@@ -72,9 +82,9 @@ export class EpochWatch {
     return this.newest;
   }
 
-  /** When the partition's last failover was seen; null when it had none. */
+  /** When the partition's last failover was; null when it had none. */
   lastFailoverOf(partition: number): number | null {
-    return this.lastFailoverMs.get(partition) ?? null;
+    return this.partitions.get(partition)?.lastFailoverMs ?? null;
   }
 
   start(): void {
@@ -86,7 +96,7 @@ export class EpochWatch {
     this.stopping = true;
     this.wake?.();
     await this.running;
-    this.settlePending(Infinity);
+    this.tell(Infinity);
   }
 
   private async loop(): Promise<void> {
@@ -107,64 +117,77 @@ export class EpochWatch {
     await this.look();
   }
 
-  /** One look: status, then notices (so that a notice of an edge just seen is already there), then the judgement. */
   private async look(): Promise<void> {
     const [status, events] = await Promise.all([this.options.status.status(), this.options.events()]);
-    for (const event of events) this.heard(event);
+    // The first status is where the watch begins; edges before it are history.
     if (status !== null) this.saw(status);
-    this.settlePending(this.options.clock.nowMs());
+    for (const event of events) this.heard(event);
+    this.tell(this.options.clock.nowMs());
   }
 
   private heard(event: ClusterEvent): void {
-    const { partition, term } = event.fields;
-    if (event.name.startsWith('handoff') && typeof partition === 'number' && typeof term === 'number') {
-      this.handoffs.add(`${partition}/${term}`);
-      if (this.handoffs.size > rememberedNotices) this.handoffs.delete(this.handoffs.values().next().value as string);
-    }
+    if (!event.name.startsWith(edgePrefix)) return this.options.onEvent(event);
+    const { partition, epoch, term, primary, health } = event.fields;
+    if (typeof partition !== 'number' || typeof epoch !== 'number' || typeof term !== 'number') return;
+    const watched = this.partitions.get(partition);
+    if (watched === undefined || epoch <= watched.epoch) return;
+    const known = watched.waiting.get(epoch);
+    if (known !== undefined && known.name !== null) return;
+    const [nodeId = null, incarnation] = typeof primary === 'string' ? primary.split('#') : [];
+    watched.waiting.set(epoch, {
+      name: event.name, partition, epoch, term, primary: nodeId, incarnation: incarnation === undefined ? null : Number(incarnation),
+      health: String(health), atMs: event.atMs, seenAtMs: known?.seenAtMs ?? this.options.clock.nowMs(),
+    });
     this.options.onEvent(event);
   }
 
   private saw(status: SystemStatus): void {
     this.newest = status;
-    for (const node of status.nodes) {
-      const text = `${node.incarnation}/${node.alive}`;
-      const before = this.incarnations.get(node.nodeId);
-      if (before === text) continue;
-      this.incarnations.set(node.nodeId, text);
-      this.options.onIncarnation({ atMs: status.atMs, nodeId: node.nodeId, incarnation: node.incarnation, alive: node.alive });
+    for (const { nodeId, incarnation, alive } of status.nodes) {
+      const text = `${incarnation}/${alive}`;
+      if (this.incarnations.get(nodeId) === text) continue;
+      this.incarnations.set(nodeId, text);
+      this.options.onIncarnation({ atMs: status.atMs, nodeId, incarnation, alive });
     }
-    for (const partition of status.partitions) {
-      const before = this.partitions.get(partition.partition);
-      if (before !== undefined && partition.epoch <= before.epoch) continue;
-      this.partitions.set(partition.partition, partition);
-      const change = {
-        atMs: status.atMs,
-        partition: partition.partition,
-        epoch: partition.epoch,
-        term: partition.term,
-        primary: partition.primary,
-        incarnation: status.nodes.find((node) => node.nodeId === partition.primary)?.incarnation ?? null,
-        health: partition.health,
-        missed: before === undefined ? 0 : partition.epoch - before.epoch - 1,
-      };
-      if (before !== undefined && before.term > 0 && partition.term > before.term) {
-        this.pending.push({ change });
-      } else this.options.onEpoch({ ...change, kind: 'edge' });
+    for (const { partition, epoch, term, primary, health } of status.partitions) {
+      const watched = this.partitions.get(partition);
+      if (watched !== undefined && (epoch <= watched.epoch || watched.waiting.has(epoch))) continue;
+      const incarnation = status.nodes.find((node) => node.nodeId === primary)?.incarnation ?? null;
+      const edge = { name: null, partition, epoch, term, primary, incarnation, health, atMs: status.atMs, seenAtMs: status.atMs };
+      if (watched !== undefined) watched.waiting.set(epoch, edge);
+      else {
+        this.partitions.set(partition, { epoch, term, waiting: new Map(), lastFailoverMs: null });
+        this.options.onEpoch({ atMs: edge.atMs, partition, epoch, term, primary, incarnation, health, kind: 'edge', missed: 0 });
+      }
     }
   }
 
-  private settlePending(nowMs: number): void {
-    const waiting: Pending[] = [];
-    for (const each of this.pending) {
-      const { change } = each;
-      const handoff = this.handoffs.has(`${change.partition}/${change.term}`);
-      if (!handoff && nowMs - change.atMs < noticeWaitMs) {
-        waiting.push(each);
-        continue;
+  /** Tells what is complete, or has waited long enough. */
+  private tell(nowMs: number): void {
+    for (const watched of this.partitions.values()) {
+      if (watched.waiting.size === 0) continue;
+      for (const epoch of [...watched.waiting.keys()].toSorted((a, b) => a - b)) {
+        const edge = watched.waiting.get(epoch) as Edge;
+        const isComplete = epoch === watched.epoch + 1 && edge.name !== null;
+        if (!isComplete && nowMs - edge.seenAtMs < noticeWaitMs) break;
+        watched.waiting.delete(epoch);
+        this.tellEdge(watched, edge);
       }
-      if (!handoff) this.lastFailoverMs.set(change.partition, change.atMs);
-      this.options.onEpoch({ ...change, kind: handoff ? 'handoff' : 'failover' });
     }
-    this.pending = waiting;
+  }
+
+  private tellEdge(watched: Watched, edge: Edge): void {
+    const { name, seenAtMs: _, ...rest } = edge;
+    const isAssigned = edge.term > watched.term;
+    const kind = !isAssigned ? 'edge' : name === `${edgePrefix}handoff` ? 'handoff' : 'failover';
+    const missed = edge.epoch - watched.epoch - 1;
+    watched.epoch = edge.epoch;
+    watched.term = edge.term;
+    if (kind === 'failover') watched.lastFailoverMs = edge.atMs;
+    const change: EpochChange = { ...rest, kind, missed };
+    this.options.onEpoch(change);
+    if (kind === 'failover') {
+      this.options.onEvent({ name: 'failover', nodeId: edge.primary ?? '', atMs: edge.atMs, fields: { partition: edge.partition, epoch: edge.epoch, term: edge.term } });
+    }
   }
 }

@@ -4,7 +4,6 @@
  * A status counts only when it comes from a node that leads, or follows, a control leader which is alive in that very view;
  * of several, the newest revision. Chaos's budget is read from it: a stale view would let faults add up past what is survivable.
  */
-import type { ClusterEvent } from '../../chaos/ports.ts';
 import type { ClusterView } from '../../zaris/model/view.ts';
 import type { NodeAddress } from './system.ts';
 
@@ -53,10 +52,4 @@ export async function newestView(addresses: readonly NodeAddress[]): Promise<Clu
   );
   await Promise.race([all, first.then(() => new Promise((resolve) => setTimeout(resolve, gatherMs)))]);
   return best;
-}
-
-/** Events of one node after a cursor. */
-export interface EventPage {
-  readonly next: number;
-  readonly events: readonly ClusterEvent[];
 }

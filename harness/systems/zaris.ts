@@ -159,6 +159,8 @@ class RunningZaris implements RunningSystem {
 
   private async readStatus(): Promise<SystemStatus | null> {
     const view = await newestView(this.addresses);
-    return view === null || view.partitions.length === 0 ? null : statusOfView(view, this.nowMs());
+    if (view === null || view.partitions.length === 0) return null;
+    for (const node of view.nodes) this.notices.incarnation(node.nodeId, node.incarnation);
+    return statusOfView(view, this.nowMs());
   }
 }
