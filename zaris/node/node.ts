@@ -33,6 +33,8 @@ export interface CopyStatus {
   readonly followers: readonly { readonly member: string; readonly matchSeq: number; readonly catchingUp: boolean }[];
 }
 
+/** After the last handoff a stopping node waits at most this long for the new primaries to serve, ms. */
+const lingerMs = 1_000;
 /** What is overdue is looked at again after this, never in the same instant, ms. */
 const shortestWakeMs = 1;
 
@@ -45,6 +47,7 @@ export class Node {
   private lastStepMs = Number.NaN;
   private wakeAtMs = Number.NaN;
   private shutdownSinceMs: number | null = null;
+  private handedOverMs: number | null = null;
   private lastDrainRequestMs = Number.NEGATIVE_INFINITY;
   private exited = false;
   private steps = 0;
@@ -193,6 +196,10 @@ export class Node {
     }
     const timedOut = nowMs - this.shutdownSinceMs >= this.control.timings.shutdownMs;
     if (this.data.leads > 0 && !timedOut) return;
+    this.handedOverMs ??= nowMs;
+    // Whoever took over still needs the control plane, which may be led from here.
+    const settling = this.control.state.runtimes.some((runtime) => runtime.primary !== null && !runtime.serving);
+    if (settling && !timedOut && nowMs - this.handedOverMs < lingerMs) return;
     this.exited = true;
     this.outbox.add({ kind: 'exit', code: 0 });
   }
