@@ -132,7 +132,8 @@ export function forge(history: KeyHistory, kind: ForgedKind): KeyHistory | null 
       return copyOf(history, [...operations, read, ...finals.map((row) => later(row, 20 + endNs - last.invokeNs))]);
     }
     case 'resurrected': {
-      if (writer === undefined || !seesWrite(last)) return null;
+      // Only an acknowledged write was surely in before the delete that is forged here.
+      if (writer?.outcome !== 'ok' || !seesWrite(last)) return null;
       const erase: HistoryRow = { f: 'delete', outcome: 'ok', source: 'operation', operationId: nextId, invokeNs: endNs, returnNs: endNs + 1 };
       return copyOf(history, [...operations, erase, ...finals.map((row) => later(row, 20 + endNs - last.invokeNs))]);
     }

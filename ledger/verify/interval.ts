@@ -31,6 +31,8 @@ export class IntervalRule {
   private endNs = new Float64Array(128);
   private row = new Int32Array(128);
   private byEnd = new Uint32Array(128);
+  /** Rows that were found wrong: they are no evidence against others. */
+  private wrong = new Uint8Array(128);
   private marks = 0;
   private readonly deleteInvokeNs: number[] = [];
   private readonly deleteBoundNs: number[] = [];
@@ -38,8 +40,12 @@ export class IntervalRule {
   private readonly unknownMakersNs: number[] = [];
   private readonly needsUnknown: number[] = [];
 
-  check(analysis: KeyAnalysis, ttlLateBoundNs: number, report: (finding: RowFinding) => void): void {
+  check(analysis: KeyAnalysis, ttlLateBoundNs: number, reportFinding: (finding: RowFinding) => void): void {
     this.collect(analysis);
+    const report = (finding: RowFinding): void => {
+      if (finding.witness >= 0) this.wrong[finding.witness] = 1;
+      reportFinding(finding);
+    };
     this.sweep(analysis, ttlLateBoundNs, report);
     this.matchUnknownMakers(analysis, report);
     this.countCreates(analysis, report);
@@ -48,6 +54,7 @@ export class IntervalRule {
   private collect(analysis: KeyAnalysis): void {
     const { history } = analysis;
     this.reserve(history.size);
+    this.wrong.fill(0, 0, history.size);
     this.marks = 0;
     this.deleteInvokeNs.length = 0;
     this.deleteBoundNs.length = 0;
@@ -100,6 +107,7 @@ export class IntervalRule {
       const invokeNs = history.invokeNs[i] as number;
       while (next < this.marks && (this.endNs[this.byEnd[next] as number] as number) < invokeNs) {
         const mark = this.byEnd[next++] as number;
+        if (this.wrong[this.row[mark] as number] === 1) continue;
         if (first < 0 || (this.startNs[mark] as number) > (this.startNs[first] as number)) {
           if (first >= 0 && this.owner[first] !== this.owner[mark]) second = first;
           first = mark;
@@ -300,5 +308,6 @@ export class IntervalRule {
     this.endNs = new Float64Array(capacity);
     this.row = new Int32Array(capacity);
     this.byEnd = new Uint32Array(capacity);
+    this.wrong = new Uint8Array(capacity);
   }
 }

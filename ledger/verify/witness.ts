@@ -232,7 +232,7 @@ export class VersionWitness {
       const invokeNs = history.invokeNs[i] as number;
       while (next < placed && (history.returnNs[this.byReturn[next] as number] as number) < invokeNs) {
         const returned = this.byReturn[next++] as number;
-        if ((this.position[returned] as number) > floor) {
+        if ((this.position[returned] as number) > floor && !flagged.has(returned)) {
           floor = this.position[returned] as number;
           highest = returned;
         }
