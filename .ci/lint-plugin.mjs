@@ -37,7 +37,7 @@ const reserved = {
 
 const cores = ['zaris/control', 'zaris/partition', 'zaris/node', 'zaris/model'];
 /** The client core is synchronous too; its shell files are named here. */
-const clientShell = /^zaris\/client\/(shell|socket|zaris-client|environment|address|errors|.*-shell|.*\.test|client-test-world)/;
+const clientShell = /^zaris\/client\/(client|driver|settings|errors|.*\.test|client-test-world)\./;
 
 const isTest = (file) => /\.test\.ts$/.test(file) || /(^|\/)testing\//.test(file) || /-test-world\.ts$/.test(file);
 

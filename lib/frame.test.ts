@@ -57,6 +57,7 @@ describe('FrameReader', () => {
     const stream = encodeFrame(payload);
     const reader = new FrameReader();
     let copied = 0;
+    // eslint-disable-next-line typescript/unbound-method -- called with its `this` below
     const set = Uint8Array.prototype.set;
     Uint8Array.prototype.set = function (this: Uint8Array, source: ArrayLike<number>, offset?: number): void {
       copied += source.length;

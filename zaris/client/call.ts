@@ -104,7 +104,14 @@ export function requestOf(call: Call, partition: PartitionId, once: Once | null)
     case 'get':
       return { op: 'get', id, partition, key: operation.key };
     case 'mutate': {
-      const base = { op: 'mutate', id, partition, once: once as Once, mutation: operation.mutation, attempt: call.sends } as const;
+      const base = {
+        op: 'mutate',
+        id,
+        partition,
+        once: once as Once,
+        mutation: operation.mutation,
+        attempt: call.sends,
+      } as const;
       return operation.mode === undefined ? base : { ...base, mode: operation.mode };
     }
     case 'scan': {

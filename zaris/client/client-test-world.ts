@@ -5,7 +5,17 @@
 import { assert, unreachable } from '../../lib/assert.ts';
 import { Prng } from '../../lib/prng.ts';
 import type { Answer, ClientRequest } from '../model/client-wire.ts';
-import { type Epoch, epoch, incarnation, type NodeId, nodeId, partitionId, seq, term, type Version } from '../model/ids.ts';
+import {
+  type Epoch,
+  epoch,
+  incarnation,
+  type NodeId,
+  nodeId,
+  partitionId,
+  seq,
+  term,
+  type Version,
+} from '../model/ids.ts';
 import type { ClusterView, PartitionView } from '../model/view.ts';
 import type { CallOperation, CallResult, ClientEffect, ClientEvent, ClientOptions } from './contract.ts';
 import { defaultClientOptions } from './contract.ts';
@@ -82,7 +92,14 @@ export class ClientTestWorld {
       minInSync: 2,
       partitionCount,
       controlLeader: ids[0] as NodeId,
-      nodes: ids.map((id) => ({ nodeId: id, incarnation: 1, clientAddress: `${id}:7861`, alive: true, voter: true, leaving: false })),
+      nodes: ids.map((id) => ({
+        nodeId: id,
+        incarnation: 1,
+        clientAddress: `${id}:7861`,
+        alive: true,
+        voter: true,
+        leaving: false,
+      })),
       partitions: Array.from({ length: partitionCount }, (_, index) => ({
         partition: partitionId(index),
         preferredPrimary: ids[index % nodeCount] as NodeId,
@@ -167,10 +184,14 @@ export class ClientTestWorld {
 
   private lastCallId = 0;
 
-  call(client: FakeClient, operation: CallOperation, options: { timeoutMs?: number; maxAttempts?: number; then?: (result: CallResult) => void } = {}): number {
-    const { then, ...bounds } = options;
+  call(
+    client: FakeClient,
+    operation: CallOperation,
+    options: { timeoutMs?: number; maxAttempts?: number; onSettled?: (result: CallResult) => void } = {},
+  ): number {
+    const { onSettled, ...bounds } = options;
     const callId = ++this.lastCallId;
-    if (then !== undefined) this.onSettle.set(callId, then);
+    if (onSettled !== undefined) this.onSettle.set(callId, onSettled);
     this.feed(client, { kind: 'call', callId, operation, ...bounds });
     return callId;
   }
@@ -266,7 +287,8 @@ export class ClientTestWorld {
 
   /** Resets every connection to a node that lives on. */
   reset(name: string, client: FakeClient): void {
-    for (const [id, connection] of [...client.connections]) if (connection.node.id === name) this.close(client, id, 'reset by peer');
+    for (const [id, connection] of [...client.connections])
+      if (connection.node.id === name) this.close(client, id, 'reset by peer');
   }
 
   /** Commits a change of partitions: epoch + 1 each, revision + 1; every node that is not stale learns it. */
@@ -276,7 +298,9 @@ export class ClientTestWorld {
       ...this.truth,
       revision: this.truth.revision + 1,
       partitions: this.truth.partitions.map((partition) =>
-        set.has(partition.partition) ? { ...partition, epoch: (partition.epoch + 1) as Epoch, ...edit(partition) } : partition,
+        set.has(partition.partition)
+          ? { ...partition, epoch: (partition.epoch + 1) as Epoch, ...edit(partition) }
+          : partition,
       ),
     };
     for (const node of this.nodes.values()) if (!node.isStale) node.view = this.truth;
@@ -286,7 +310,9 @@ export class ClientTestWorld {
   }
 
   partitionsOf(name: string): number[] {
-    return this.truth.partitions.filter((partition) => partition.primary?.nodeId === name).map((partition) => partition.partition);
+    return this.truth.partitions
+      .filter((partition) => partition.primary?.nodeId === name)
+      .map((partition) => partition.partition);
   }
 
   moveAll(from: string, to: string): void {
@@ -335,7 +361,8 @@ export class ClientTestWorld {
   }
 
   private answerView(connection: Connection, id: number, newerThan: number): void {
-    if (connection.node.view.revision > newerThan) this.reply(connection, { id, status: 'Ok', view: connection.node.view });
+    if (connection.node.view.revision > newerThan)
+      this.reply(connection, { id, status: 'Ok', view: connection.node.view });
     else this.waitingPolls.push({ connection, id, newerThan });
   }
 
@@ -343,7 +370,8 @@ export class ClientTestWorld {
     const index = this.waitingPolls.findIndex((poll) => poll.connection === connection && poll.id === id);
     if (index < 0) return;
     this.waitingPolls.splice(index, 1);
-    if (connection.isOpen && connection.node.state === 'up') this.reply(connection, { id, status: 'Ok', view: connection.node.view });
+    if (connection.isOpen && connection.node.state === 'up')
+      this.reply(connection, { id, status: 'Ok', view: connection.node.view });
   }
 
   private reply(connection: Connection, answer: Answer): void {
@@ -393,11 +421,15 @@ export class ClientTestWorld {
     const { mutation } = request;
     const found = this.stored.get(mutation.key);
     const isPresent = found !== undefined && found.value !== null;
-    const version = { term: (this.truth.partitions[request.partition] as PartitionView).term, seq: seq(++this.seqCounter) };
+    const version = {
+      term: (this.truth.partitions[request.partition] as PartitionView).term,
+      seq: seq(++this.seqCounter),
+    };
     const write = (value: string | null): void => void this.stored.set(mutation.key, { value, version });
     if (mutation.kind === 'put') {
       if (mutation.ifAbsent === true && isPresent) return { status: 'Conflict', version: found.version };
-      if (mutation.ifVersion !== undefined && (!isPresent || found.version.seq !== mutation.ifVersion.seq)) return { status: 'Conflict' };
+      if (mutation.ifVersion !== undefined && (!isPresent || found.version.seq !== mutation.ifVersion.seq))
+        return { status: 'Conflict' };
       write(mutation.value);
       return { status: 'Ok', version };
     }

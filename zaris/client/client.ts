@@ -9,7 +9,14 @@ import type { AckMode, AdminCommand, Mutation, ScanItem } from '../model/client-
 import { nodeId, partitionId, type Version } from '../model/ids.ts';
 import { fitsUtf8, maxKeyBytes, maxScanItems, maxValueBytes } from '../model/limits.ts';
 import type { ClusterView } from '../model/view.ts';
-import { type CallOperation, type CallResult, type CallTarget, type ClientOptions, type ClientStatistics, defaultClientOptions } from './contract.ts';
+import {
+  type CallOperation,
+  type CallResult,
+  type CallTarget,
+  type ClientOptions,
+  type ClientStatistics,
+  defaultClientOptions,
+} from './contract.ts';
 import { ClientCore } from './core.ts';
 import { ClientDriver, type ClientTls } from './driver.ts';
 import { ZarisAbortedError, ZarisConnectError, ZarisInputError, ZarisUnauthorizedError } from './errors.ts';
@@ -103,7 +110,10 @@ export class ZarisClient {
         driver.whenReady((refusal) => {
           clearTimeout(timer);
           if (refusal === null) resolve();
-          else reject(new ZarisUnauthorizedError(`the cluster refused this client: ${refusal}`, { cause: driver.lastFailure }));
+          else
+            reject(
+              new ZarisUnauthorizedError(`the cluster refused this client: ${refusal}`, { cause: driver.lastFailure }),
+            );
         });
       });
     } catch (error) {
@@ -130,8 +140,10 @@ export class ZarisClient {
   async put(key: string, value: string, options: PutOptions = {}): Promise<OperationResult> {
     const { ifAbsent, ifVersion, ttlMs } = options;
     checkValue(value);
-    if (ifAbsent === true && ifVersion !== undefined) throw new ZarisInputError('ifAbsent and ifVersion exclude each other');
-    if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs > 0)) throw new ZarisInputError('ttlMs is a whole number above zero');
+    if (ifAbsent === true && ifVersion !== undefined)
+      throw new ZarisInputError('ifAbsent and ifVersion exclude each other');
+    if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs > 0))
+      throw new ZarisInputError('ttlMs is a whole number above zero');
     return this.mutate(
       {
         kind: 'put',
@@ -151,14 +163,25 @@ export class ZarisClient {
   }
 
   /** Adds to a counter (an absent key counts as 0). `Conflict` when the sum would leave [min, max]. */
-  async add(key: string, delta: number, options: MutateOptions & { readonly min?: number; readonly max?: number } = {}): Promise<OperationResult> {
+  async add(
+    key: string,
+    delta: number,
+    options: MutateOptions & { readonly min?: number; readonly max?: number } = {},
+  ): Promise<OperationResult> {
     const { min, max } = options;
-    for (const number of [delta, min ?? 0, max ?? 0]) if (!Number.isFinite(number)) throw new ZarisInputError('counters take finite numbers');
-    return this.mutate({ kind: 'add', key, delta, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }, options);
+    for (const number of [delta, min ?? 0, max ?? 0])
+      if (!Number.isFinite(number)) throw new ZarisInputError('counters take finite numbers');
+    return this.mutate(
+      { kind: 'add', key, delta, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) },
+      options,
+    );
   }
 
   /** Independent puts, pipelined; results in order. */
-  putMany(entries: Iterable<readonly [key: string, value: string]>, options: PutOptions = {}): Promise<OperationResult[]> {
+  putMany(
+    entries: Iterable<readonly [key: string, value: string]>,
+    options: PutOptions = {},
+  ): Promise<OperationResult[]> {
     return Promise.all([...entries].map(([key, value]) => this.put(key, value, options)));
   }
 
@@ -172,12 +195,15 @@ export class ZarisClient {
     const { limit = 1000, after } = options;
     checkKey(prefix);
     if (after !== undefined) checkKey(after);
-    if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= maxScanItems)) throw new ZarisInputError(`limit is 1 to ${maxScanItems}`);
+    if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= maxScanItems))
+      throw new ZarisInputError(`limit is 1 to ${maxScanItems}`);
     const count = this.core.view?.partitionCount;
     if (count === undefined) throw new ZarisConnectError('there is no map yet to scan by');
     const paging = after === undefined ? { prefix, limit } : { prefix, limit, after };
     const results = await Promise.all(
-      Array.from({ length: count }, (_, index) => this.run({ kind: 'scan', partition: partitionId(index), ...paging }, options)),
+      Array.from({ length: count }, (_, index) =>
+        this.run({ kind: 'scan', partition: partitionId(index), ...paging }, options),
+      ),
     );
     const attempts = Math.max(...results.map((result) => result.attempts));
     const elapsedMs = Math.max(...results.map((result) => result.elapsedMs));
@@ -187,9 +213,17 @@ export class ZarisClient {
   }
 
   /** One node's own applied copy of keys, whatever its role: for autopsies. `target`: node id or host:port. */
-  async peek(target: string, partition: number, keys: readonly string[], options: CallOptions = {}): Promise<PeekResult> {
+  async peek(
+    target: string,
+    partition: number,
+    keys: readonly string[],
+    options: CallOptions = {},
+  ): Promise<PeekResult> {
     keys.forEach(checkKey);
-    const result = await this.run({ kind: 'peek', target: this.target(target), partition: partitionId(partition), keys }, options);
+    const result = await this.run(
+      { kind: 'peek', target: this.target(target), partition: partitionId(partition), keys },
+      options,
+    );
     const copy = result.answer?.copy;
     return copy === undefined ? operationResult(result) : { ...operationResult(result), copy };
   }
@@ -207,7 +241,8 @@ export class ZarisClient {
     for (let redirects = 0; ; redirects++) {
       const result = await this.run({ kind: 'admin', target: next, command }, options);
       const owner = result.answer?.owner;
-      if (result.status !== 'Moved' || owner === undefined || redirects >= maxAdminRedirects) return operationResult(result);
+      if (result.status !== 'Moved' || owner === undefined || redirects >= maxAdminRedirects)
+        return operationResult(result);
       next = { nodeId: owner };
     }
   }
@@ -231,14 +266,20 @@ export class ZarisClient {
   private async mutate(mutation: Mutation, options: MutateOptions): Promise<OperationResult> {
     checkKey(mutation.key);
     const { mode } = options;
-    return operationResult(await this.run({ kind: 'mutate', mutation, ...(mode === undefined ? {} : { mode }) }, options));
+    return operationResult(
+      await this.run({ kind: 'mutate', mutation, ...(mode === undefined ? {} : { mode }) }, options),
+    );
   }
 
   private run(operation: CallOperation, options: CallOptions): Promise<CallResult> {
     const { signal, timeoutMs, maxAttempts } = options;
     return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(new ZarisAbortedError('aborted before it began', false, signal.reason));
-      const bounds = { ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(maxAttempts === undefined ? {} : { maxAttempts }) };
+      if (signal?.aborted === true)
+        return reject(new ZarisAbortedError('aborted before it began', false, signal.reason));
+      const bounds = {
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(maxAttempts === undefined ? {} : { maxAttempts }),
+      };
       let onAbort: (() => void) | undefined;
       const callId = this.driver.call(operation, bounds, (result) => {
         if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
@@ -270,10 +311,14 @@ function thrown(result: CallResult, signal: AbortSignal | undefined): Error | nu
 
 function coreOptions(seeds: readonly string[], options: ConnectOptions): ClientOptions {
   const environment = readEnvironment(options.environment ?? process.env);
-  const maxAttempts = environment.isRetryDisabled === true ? 1 : (options.maxAttempts ?? defaultClientOptions.retry.maxAttempts);
-  const requestTimeoutMs = options.requestTimeoutMs ?? environment.requestTimeoutMs ?? defaultClientOptions.requestTimeoutMs;
-  const mapRefreshWaitMs = options.mapRefreshWaitMs ?? environment.mapRefreshWaitMs ?? defaultClientOptions.mapRefreshWaitMs;
-  if (!(Number.isSafeInteger(maxAttempts) && maxAttempts >= 1)) throw new ZarisInputError('maxAttempts is a whole number of at least 1');
+  const maxAttempts =
+    environment.isRetryDisabled === true ? 1 : (options.maxAttempts ?? defaultClientOptions.retry.maxAttempts);
+  const requestTimeoutMs =
+    options.requestTimeoutMs ?? environment.requestTimeoutMs ?? defaultClientOptions.requestTimeoutMs;
+  const mapRefreshWaitMs =
+    options.mapRefreshWaitMs ?? environment.mapRefreshWaitMs ?? defaultClientOptions.mapRefreshWaitMs;
+  if (!(Number.isSafeInteger(maxAttempts) && maxAttempts >= 1))
+    throw new ZarisInputError('maxAttempts is a whole number of at least 1');
   if (!(requestTimeoutMs > 0)) throw new ZarisInputError('requestTimeoutMs is above zero');
   if (!(mapRefreshWaitMs >= 0)) throw new ZarisInputError('mapRefreshWaitMs is not negative');
   return {

@@ -25,7 +25,12 @@ export type CallOperation =
       readonly limit: number;
     }
   /** These three ask one node, once; nothing is retried. */
-  | { readonly kind: 'peek'; readonly target: CallTarget; readonly partition: PartitionId; readonly keys: readonly string[] }
+  | {
+      readonly kind: 'peek';
+      readonly target: CallTarget;
+      readonly partition: PartitionId;
+      readonly keys: readonly string[];
+    }
   | { readonly kind: 'admin'; readonly target: CallTarget; readonly command: AdminCommand }
   | { readonly kind: 'view'; readonly target: CallTarget };
 

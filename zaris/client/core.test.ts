@@ -26,7 +26,8 @@ describe('routing and pipelining', () => {
     for (let index = 0; index < 500; index++) world.call(client, put(`k${index}`, `v${index}`));
     world.runUntil(100);
     expect(world.settled.size).toBe(500);
-    for (const { result } of world.settled.values()) expect(result).toMatchObject({ status: 'Ok', inDoubt: false, attempts: 1 });
+    for (const { result } of world.settled.values())
+      expect(result).toMatchObject({ status: 'Ok', inDoubt: false, attempts: 1 });
     expect(client.core.statistics.connects).toBe(3);
     expect(client.core.statistics.refreshes).toBeLessThanOrEqual(2);
   });
@@ -61,7 +62,10 @@ describe('retries', () => {
     const world = new ClientTestWorld(3);
     const client = world.client('c');
     world.runUntil(10);
-    world.rule = (request) => (request.op === 'get' ? { status: 'Unavailable', outcome: 'NotExecuted', epoch: world.view.partitions[0]!.epoch } : null);
+    world.rule = (request) =>
+      request.op === 'get'
+        ? { status: 'Unavailable', outcome: 'NotExecuted', epoch: world.view.partitions[0]!.epoch }
+        : null;
     const id = world.call(client, get('k'));
     // Attempt 2 is the second Unavailable in a row: it waits for the map, which stays as it is.
     world.runUntil(60_000);
@@ -94,7 +98,10 @@ describe('retries', () => {
     const silent = world.call(client, put('k', 'v'), { timeoutMs: 300 });
     world.runUntil(1000);
     expect(world.settled.get(refused)).toMatchObject({ atMs: 310, result: { status: 'Migrating', inDoubt: false } });
-    expect(world.settled.get(silent)).toMatchObject({ atMs: 500, result: { status: 'DeadlineExceeded', inDoubt: true } });
+    expect(world.settled.get(silent)).toMatchObject({
+      atMs: 500,
+      result: { status: 'DeadlineExceeded', inDoubt: true },
+    });
   });
 
   it('one attempt only when asked for one', () => {
@@ -165,7 +172,9 @@ describe('in doubt', () => {
     let sends = 0;
     const outcomes = ['Unknown', 'NotExecuted', 'NotExecuted'] as const;
     world.rule = (request) =>
-      request.op === 'mutate' ? { status: 'Unavailable', outcome: outcomes[sends++ % 3] as 'Unknown', epoch: world.view.partitions[0]!.epoch } : null;
+      request.op === 'mutate'
+        ? { status: 'Unavailable', outcome: outcomes[sends++ % 3] as 'Unknown', epoch: world.view.partitions[0]!.epoch }
+        : null;
     const doubtful = world.call(client, put('k', 'v'));
     world.runUntil(40_000);
     expect(world.settled.get(doubtful)!.result).toMatchObject({ status: 'Unavailable', attempts: 3, inDoubt: true });
@@ -188,7 +197,9 @@ describe('in doubt', () => {
     world.runUntil(6000);
     world.call(client, put(key as string, 'third'));
     world.runUntil(7000);
-    const onces = world.sent.flatMap(({ request }) => (request.op === 'mutate' ? [[request.once.sequence, request.once.lowWatermark, request.attempt]] : []));
+    const onces = world.sent.flatMap(({ request }) =>
+      request.op === 'mutate' ? [[request.once.sequence, request.once.lowWatermark, request.attempt]] : [],
+    );
     expect(onces).toEqual([
       [1, 1, 1],
       [2, 1, 1],
@@ -261,7 +272,11 @@ describe('the map', () => {
     fetch();
     world.runUntil(30);
     expect(client.core.view).toEqual(world.view);
-    const mixed = { ...world.view, revision: 9, partitions: world.view.partitions.map((partition, index) => (index === 0 ? old.partitions[0]! : partition)) };
+    const mixed = {
+      ...world.view,
+      revision: 9,
+      partitions: world.view.partitions.map((partition, index) => (index === 0 ? old.partitions[0]! : partition)),
+    };
     world.rule = (request) => (request.op === 'view' ? { status: 'Ok', view: mixed } : null);
     fetch();
     world.runUntil(40);
@@ -285,7 +300,10 @@ describe('the map', () => {
     const before = client.core.statistics.refreshes;
     world.moveAll('n1', 'n2');
     world.runUntil(2010);
-    expect(world.settled.get(gaveUp)).toMatchObject({ atMs: 420, result: { status: 'TransportError', inDoubt: false } });
+    expect(world.settled.get(gaveUp)).toMatchObject({
+      atMs: 420,
+      result: { status: 'TransportError', inDoubt: false },
+    });
     expect(world.settled.get(patient)).toMatchObject({ result: { status: 'Ok' } });
     expect(client.core.statistics.refreshes).toBe(before);
   });
@@ -368,18 +386,21 @@ describe('a node dies under 1,000 operations at once', () => {
     const session = (key: string): void => {
       if (!live) return;
       world.call(client, add(key, 1), {
-        then: (result) => {
+        onSettled: (result) => {
           if (result.status !== 'Ok') failures++;
           mostAttempts = Math.max(mostAttempts, result.attempts);
           const second = Math.floor(world.nowMs / 1000);
-          if (world.view.partitions[partitionOf(key, 12)]?.preferredPrimary !== 'n1') perSecond[second] = (perSecond[second] ?? 0) + 1;
+          if (world.view.partitions[partitionOf(key, 12)]?.preferredPrimary !== 'n1')
+            perSecond[second] = (perSecond[second] ?? 0) + 1;
           world.after(45, () => session(key));
         },
       });
     };
     for (let index = 0; index < 1000; index++) session(`key-${index}`);
     world.after(3000, () => world.kill('n1', [client]));
-    world.after(3300, () => world.change(world.partitionsOf('n1'), () => ({ primary: null, serving: false, health: 'Unavailable' })));
+    world.after(3300, () =>
+      world.change(world.partitionsOf('n1'), () => ({ primary: null, serving: false, health: 'Unavailable' })),
+    );
     world.after(7000, () =>
       world.change(
         world.view.partitions.filter(({ primary }) => primary === null).map(({ partition }) => partition),
@@ -413,7 +434,7 @@ describe('answers dropped at random', () => {
       if (left-- <= 0) return;
       const key = `counter-${random.below(50)}`;
       world.call(clients[index % 4]!, add(key, 1), {
-        then: (result) => {
+        onSettled: (result) => {
           if (result.status === 'Ok') acknowledged.set(key, (acknowledged.get(key) ?? 0) + 1);
           else if (result.inDoubt) doubtful.set(key, (doubtful.get(key) ?? 0) + 1);
           session(index);
@@ -442,8 +463,13 @@ describe('answers dropped at random', () => {
     let doubts = 0;
     for (const client of clients) {
       for (let round = 0; round < 20; round++) {
-        const operation: CallOperation = { kind: 'mutate', mutation: { kind: 'put', key: `once-${round}`, value: 'v', ifAbsent: true } };
-        world.call(client, operation, { then: (result) => (result.status === 'Ok' ? winners++ : (doubts += Number(result.inDoubt))) });
+        const operation: CallOperation = {
+          kind: 'mutate',
+          mutation: { kind: 'put', key: `once-${round}`, value: 'v', ifAbsent: true },
+        };
+        world.call(client, operation, {
+          onSettled: (result) => (result.status === 'Ok' ? winners++ : (doubts += Number(result.inDoubt))),
+        });
       }
     }
     world.runUntil(600_000);
@@ -458,7 +484,11 @@ describe('timers', () => {
     const client = world.client('c');
     for (let index = 0; index < 300; index++) world.call(client, get(`k${index}`));
     world.runUntil(1000);
-    const inside = client.core as unknown as { calls: Map<number, Call>; riders: Set<Call>; timers: { heap: { kind: string }[] } };
+    const inside = client.core as unknown as {
+      calls: Map<number, Call>;
+      riders: Set<Call>;
+      timers: { heap: { kind: string }[] };
+    };
     expect(inside.calls.size).toBe(0);
     expect(inside.riders.size).toBe(0);
     expect(inside.timers.heap.filter(({ kind }) => kind === 'call')).toHaveLength(0);

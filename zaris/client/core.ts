@@ -187,9 +187,13 @@ export class ClientCore implements LinkOwner {
   private partitionOfCall(call: Call): PartitionId {
     if (call.partition === null) {
       const { operation } = call;
-      assert(operation.kind === 'get' || operation.kind === 'mutate' || operation.kind === 'scan', 'a routed operation');
+      assert(
+        operation.kind === 'get' || operation.kind === 'mutate' || operation.kind === 'scan',
+        'a routed operation',
+      );
       if (operation.kind === 'scan') call.partition = operation.partition;
-      else call.partition = this.cache.partitionOfKey(operation.kind === 'get' ? operation.key : operation.mutation.key);
+      else
+        call.partition = this.cache.partitionOfKey(operation.kind === 'get' ? operation.key : operation.mutation.key);
     }
     return call.partition;
   }
@@ -257,10 +261,13 @@ export class ClientCore implements LinkOwner {
     const { attempts: attempt, inARow, deadlineMs, maxAttempts } = call;
     const question = { end, attempt, inARow, nowMs, deadlineMs, chance: this.random.float() };
     const decision =
-      targetOf(call.operation) === null ? decideRetry(question, { ...options.retry, maxAttempts }) : ({ kind: 'settle' } as const);
+      targetOf(call.operation) === null
+        ? decideRetry(question, { ...options.retry, maxAttempts })
+        : ({ kind: 'settle' } as const);
     if (decision.kind === 'settle') return this.settle(call, end, nowMs, reason);
     call.notBeforeMs = decision.notBeforeMs;
-    if (decision.refreshFirst) return this.ride(call, this.neededEpoch(call, end), nowMs + options.mapRefreshWaitMs, nowMs);
+    if (decision.refreshFirst)
+      return this.ride(call, this.neededEpoch(call, end), nowMs + options.mapRefreshWaitMs, nowMs);
     call.rides = false;
     call.state = 'waiting';
     this.advance(call, nowMs);
@@ -349,7 +356,13 @@ export class ClientCore implements LinkOwner {
     if (call.sequence > 0) this.once.settle(call.partition as PartitionId, call.sequence);
     if (inDoubt) this.statistics.inDoubt++;
     this.count(this.statistics.callEnds, status);
-    const base = { status, answer: call.lastAnswer, inDoubt, attempts: call.attempts, elapsedMs: nowMs - call.startedAtMs };
+    const base = {
+      status,
+      answer: call.lastAnswer,
+      inDoubt,
+      attempts: call.attempts,
+      elapsedMs: nowMs - call.startedAtMs,
+    };
     const result = reason === undefined ? base : { ...base, reason };
     this.effects.push({ kind: 'settle', callId: call.callId, result });
   }

@@ -42,7 +42,8 @@ export interface CallBounds {
 /** Certificate errors: who we or they are was refused, and another try changes nothing. */
 const isRefusal = (code: string | undefined): boolean =>
   code !== undefined &&
-  (/^(ERR_SSL_|ERR_TLS_CERT|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH)/.test(code) || code === 'EPROTO');
+  (/^(ERR_SSL_|ERR_TLS_CERT|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH)/.test(code) ||
+    code === 'EPROTO');
 
 /** Sockets and timer of one client. */
 export class ClientDriver {
@@ -179,7 +180,8 @@ export class ClientDriver {
   private receive(connection: number, reader: FrameReader, chunk: Buffer): void {
     if (!this.sockets.has(connection)) return;
     try {
-      for (const payload of reader.push(chunk)) this.feed({ kind: 'answers', connection, answers: decodeAnswers(payload) });
+      for (const payload of reader.push(chunk))
+        this.feed({ kind: 'answers', connection, answers: decodeAnswers(payload) });
     } catch (error) {
       if (!(error instanceof Error) || (error.name !== 'CodecError' && error.name !== 'FrameError')) throw error;
       this.lost(connection, error);

@@ -140,7 +140,12 @@ export class LinkTable {
     parts.statistics.connects++;
     parts.timers.arm(link, nowMs + parts.options.deadPeerMs);
     const announced = link.nodeId === null ? undefined : parts.cache.node(link.nodeId)?.clientAddress;
-    parts.emit({ kind: 'connect', connection: link.connection, nodeId: link.nodeId, address: announced ?? link.address });
+    parts.emit({
+      kind: 'connect',
+      connection: link.connection,
+      nodeId: link.nodeId,
+      address: announced ?? link.address,
+    });
   }
 
   connected(connection: number): void {
@@ -186,7 +191,8 @@ export class LinkTable {
 
   private greeted(link: Link, answer: Answer, nowMs: number): void {
     const { owner, timers, options } = this.parts;
-    if (answer.status === 'Unauthorized') return owner.refused(answer.reason ?? 'the cluster refused this client', nowMs);
+    if (answer.status === 'Unauthorized')
+      return owner.refused(answer.reason ?? 'the cluster refused this client', nowMs);
     link.state = 'ready';
     link.readyAtMs = nowMs;
     link.failures = 0;

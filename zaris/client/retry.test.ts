@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { finalStatuses, transientStatuses } from '../model/status.ts';
-import { type AttemptEnd, decideRetry, defaultRetryPolicy, refreshesFirst, RetryBudget, retryDelayMs } from './retry.ts';
+import {
+  type AttemptEnd,
+  decideRetry,
+  defaultRetryPolicy,
+  refreshesFirst,
+  RetryBudget,
+  retryDelayMs,
+} from './retry.ts';
 
 const middle = 0.5;
 const ends: AttemptEnd[] = [...finalStatuses, ...transientStatuses, 'TransportError'];
@@ -32,7 +39,10 @@ describe('every status × attempt × deadline', () => {
       for (const [name, deadlineMs] of deadlines) {
         it(`${end}, attempt ${attempt}, deadline ${name}`, () => {
           const [retried, ...rest] = table[end];
-          const decision = decideRetry({ end, attempt, inARow: attempt, nowMs: 1_000_000, deadlineMs, chance: middle }, defaultRetryPolicy);
+          const decision = decideRetry(
+            { end, attempt, inARow: attempt, nowMs: 1_000_000, deadlineMs, chance: middle },
+            defaultRetryPolicy,
+          );
           if (!retried || attempt === 3 || name === 'reached') return expect(decision).toEqual({ kind: 'settle' });
           const waitMs = rest[attempt + 1] as number;
           expect(decision).toEqual({

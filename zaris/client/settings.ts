@@ -52,7 +52,10 @@ const unitMs: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, m: 60_
 function durationMs(name: string, text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text.trim());
   const value = match === null ? 0 : Number(match[1]) * (unitMs[match[2] ?? ''] as number);
-  if (!(value > 0)) throw new ZarisInputError(`${name} is "${text}"; write a duration above zero, such as 60s, 1500ms or 1500 (milliseconds)`);
+  if (!(value > 0))
+    throw new ZarisInputError(
+      `${name} is "${text}"; write a duration above zero, such as 60s, 1500ms or 1500 (milliseconds)`,
+    );
   return value;
 }
 

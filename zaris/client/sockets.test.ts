@@ -60,7 +60,14 @@ class FakeServer {
       const isNews = this.view !== null && this.view.revision > (request.newerThan ?? -1);
       return isNews ? { status: 'Ok', view: this.view as ClusterView } : null;
     }
-    return { status: 'Ok', value: this.name, member, version: { term: term(1), seq: seq(1) }, partition: partitionId(0), epoch: epoch(1) };
+    return {
+      status: 'Ok',
+      value: this.name,
+      member,
+      version: { term: term(1), seq: seq(1) },
+      partition: partitionId(0),
+      epoch: epoch(1),
+    };
   }
 
   async listen(): Promise<void> {
@@ -181,7 +188,10 @@ describe('a client over sockets', () => {
     };
     expect(await client.add('k', 1)).toMatchObject({ status: 'Ok', attempts: 2, inDoubt: false });
     const [first, second] = servers[0]!.requests.filter((request) => request.op === 'mutate');
-    expect(second).toMatchObject({ once: { sequence: (first as { once: { sequence: number } }).once.sequence }, attempt: 2 });
+    expect(second).toMatchObject({
+      once: { sequence: (first as { once: { sequence: number } }).once.sequence },
+      attempt: 2,
+    });
   });
 
   it('answers that come byte by byte are answers', async () => {
@@ -204,10 +214,14 @@ describe('a client over sockets', () => {
   });
 
   it('a refused token is one clear error at connect, never retried', async () => {
-    const servers = await cluster(2, (request) => (request.op === 'hello' ? { status: 'Unauthorized', reason: 'wrong token' } : null));
+    const servers = await cluster(2, (request) =>
+      request.op === 'hello' ? { status: 'Unauthorized', reason: 'wrong token' } : null,
+    );
     await expect(connect(servers, { token: 'x' })).rejects.toThrow(ZarisUnauthorizedError);
     await new Promise((resolve) => setTimeout(resolve, 150));
-    expect(servers.flatMap((server) => server.requests).filter((request) => request.op === 'hello').length).toBeLessThanOrEqual(2);
+    expect(
+      servers.flatMap((server) => server.requests).filter((request) => request.op === 'hello').length,
+    ).toBeLessThanOrEqual(2);
   });
 
   it('nobody there is a connect error with its cause', async () => {
@@ -221,7 +235,8 @@ describe('a client over sockets', () => {
   it('a signal ends a call at once and says whether it is in doubt', async () => {
     const servers = await cluster(1);
     const client = await connect(servers, { core: {} });
-    servers[0]!.handler = (request) => (request.op === 'mutate' || request.op === 'get' ? ({ status: 'Unavailable' } as Omit<Answer, 'id'>) : null);
+    servers[0]!.handler = (request) =>
+      request.op === 'mutate' || request.op === 'get' ? ({ status: 'Unavailable' } as Omit<Answer, 'id'>) : null;
     const controller = new AbortController();
     const waiting = client.put('k', 'v', { signal: controller.signal });
     setTimeout(() => controller.abort(new Error('enough')), 30);
@@ -234,7 +249,8 @@ describe('a client over sockets', () => {
   it('closing ends what is under way; `await using` closes', async () => {
     const servers = await cluster(1);
     let call: Promise<unknown>;
-    servers[0]!.handler = (request) => (request.op === 'mutate' ? ({ status: 'Unavailable', outcome: 'NotExecuted' } as const) : null);
+    servers[0]!.handler = (request) =>
+      request.op === 'mutate' ? ({ status: 'Unavailable', outcome: 'NotExecuted' } as const) : null;
     {
       await using client = await connect(servers, { core: {} });
       call = client.put('k', 'v').catch((error: unknown) => error);
@@ -246,7 +262,10 @@ describe('a client over sockets', () => {
     const servers = await cluster(2);
     const ports = new Map(servers.map((server) => [server.name, server.port]));
     for (const server of servers) {
-      server.view = { ...server.view!, nodes: server.view!.nodes.map((node) => ({ ...node, clientAddress: `${node.nodeId}.internal:7861` })) };
+      server.view = {
+        ...server.view!,
+        nodes: server.view!.nodes.map((node) => ({ ...node, clientAddress: `${node.nodeId}.internal:7861` })),
+      };
     }
     publishOwner(servers, 'n2');
     const client = await connect([servers[0]!], { core: {}, translate: (id) => `127.0.0.1:${ports.get(id)}` });
@@ -258,7 +277,10 @@ function publishOwner(servers: readonly FakeServer[], owner: string): void {
   for (const server of servers) {
     const view = server.view!;
     const [partition] = view.partitions;
-    server.view = { ...view, partitions: [{ ...partition!, primary: { nodeId: nodeId(owner), incarnation: incarnation(1) } }] };
+    server.view = {
+      ...view,
+      partitions: [{ ...partition!, primary: { nodeId: nodeId(owner), incarnation: incarnation(1) } }],
+    };
   }
 }
 
@@ -276,12 +298,15 @@ describe('arguments and environment', () => {
     [url, { maxAttempts: 0 }],
     [url, { tls: {} }],
   ] as const)('%s with %j is refused before a socket opens', async (bad, options) => {
-    await expect(ZarisClient.connect(bad, { connectTimeoutMs: 0, environment: {}, ...options })).rejects.toThrow(ZarisInputError);
+    await expect(ZarisClient.connect(bad, { connectTimeoutMs: 0, environment: {}, ...options })).rejects.toThrow(
+      ZarisInputError,
+    );
   });
 
   it('takes its defaults from the environment', async () => {
     const servers = await cluster(1);
-    servers[0]!.handler = (request) => (request.op === 'get' ? { status: 'Unavailable', outcome: 'NotExecuted' } : null);
+    servers[0]!.handler = (request) =>
+      request.op === 'get' ? { status: 'Unavailable', outcome: 'NotExecuted' } : null;
     const single = await connect(servers, { environment: { ZARIS_DISABLE_RETRIES: 'true' } });
     expect((await single.get('k')).attempts).toBe(1);
     const hasty = await connect(servers, { environment: { ZARIS_REQUEST_TIMEOUT: '150ms' } });
@@ -297,7 +322,9 @@ describe('arguments and environment', () => {
     await expect(client.put('k', 'v'.repeat(1024 * 1024 + 1))).rejects.toThrow(ZarisInputError);
     await expect(client.add('k', Number.NaN)).rejects.toThrow(ZarisInputError);
     await expect(client.put('k', 'v', { ttlMs: 0 })).rejects.toThrow(ZarisInputError);
-    await expect(client.put('k', 'v', { ifAbsent: true, ifVersion: { term: term(1), seq: seq(1) } })).rejects.toThrow(ZarisInputError);
+    await expect(client.put('k', 'v', { ifAbsent: true, ifVersion: { term: term(1), seq: seq(1) } })).rejects.toThrow(
+      ZarisInputError,
+    );
     expect((await client.put('k', 'v'.repeat(1024 * 1024))).status).toBe('Ok');
   });
 });

@@ -71,7 +71,8 @@ export class ViewCache {
   learnEpoch(answer: Answer): boolean {
     const { partition, epoch } = answer;
     if (partition === undefined || epoch === undefined) return false;
-    if (epoch <= Math.max(this.partitions[partition]?.epoch ?? -1, this.provenEpochs.get(partition) ?? -1)) return false;
+    if (epoch <= Math.max(this.partitions[partition]?.epoch ?? -1, this.provenEpochs.get(partition) ?? -1))
+      return false;
     this.provenEpochs.set(partition, epoch);
     return true;
   }

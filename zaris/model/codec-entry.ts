@@ -74,7 +74,11 @@ const onceLength = 13;
 function decodeEntry(raw: unknown): Entry {
   const bare = Array.isArray(raw) && raw.length === bareLength;
   const list = readArray(raw, 'entry', bare ? bareLength : onceLength);
-  const entry = { seq: seq(readInt(list[0], 'seq', 1)), term: term(readInt(list[1], 'term')), effect: decodeEffect(list) };
+  const entry = {
+    seq: seq(readInt(list[0], 'seq', 1)),
+    term: term(readInt(list[1], 'term')),
+    effect: decodeEffect(list),
+  };
   return bare ? entry : { ...entry, once: decodeOnce(list) };
 }
 
@@ -111,5 +115,7 @@ function decodeResult(list: readonly unknown[]): StoredResult {
   const status = readWord(list[9], 'result', resultStatuses);
   const version =
     list[11] === null ? {} : { version: { term: term(readInt(list[11], 'term')), seq: seq(readInt(list[12], 'seq')) } };
-  return list[10] === null ? { status, ...version } : { status, value: readText(list[10], 'value', maxValueBytes), ...version };
+  return list[10] === null
+    ? { status, ...version }
+    : { status, value: readText(list[10], 'value', maxValueBytes), ...version };
 }

@@ -9,7 +9,16 @@ import { incarnation, partitionId, seq, term } from './ids.ts';
 import { maxValueBytes } from './limits.ts';
 import { packBatches, unpackBatch } from './pack.ts';
 import type { AppendAckMessage, AppendMessage, PeerMessage, TailAnswerMessage } from './peer-wire.ts';
-import { CodecError, readArray, readBoolean, readFinite, readInt, readRecord, readText, readWord } from './wire-check.ts';
+import {
+  CodecError,
+  readArray,
+  readBoolean,
+  readFinite,
+  readInt,
+  readRecord,
+  readText,
+  readWord,
+} from './wire-check.ts';
 
 const forms = ['map', 'append', 'append-ack', 'tail-answer'] as const;
 
@@ -103,7 +112,12 @@ function decodeMessage(raw: unknown): PeerMessage {
   }
   if (form === 'append-ack') {
     readArray(raw, form, 7);
-    const ack: AppendAckMessage = { kind: 'append-ack', ...common, matched: readBoolean(raw[5], 'matched'), seq: readSeq(raw[6]) };
+    const ack: AppendAckMessage = {
+      kind: 'append-ack',
+      ...common,
+      matched: readBoolean(raw[5], 'matched'),
+      seq: readSeq(raw[6]),
+    };
     return ack;
   }
   if (form === 'tail-answer') {

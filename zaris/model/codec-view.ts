@@ -34,8 +34,10 @@ function checkPartition(raw: unknown, index: number): PartitionView {
   readInt(partition['epoch'], 'epoch');
   readInt(partition['term'], 'term');
   if (partition['primary'] !== null) checkMember(partition['primary'], 'primary');
-  for (const member of readArray(partition['inSync'], 'in-sync set', null, maxNodes)) checkMember(member, 'in-sync member');
-  for (const member of readArray(partition['eligible'], 'eligible', null, maxNodes)) checkMember(member, 'eligible member');
+  for (const member of readArray(partition['inSync'], 'in-sync set', null, maxNodes))
+    checkMember(member, 'in-sync member');
+  for (const member of readArray(partition['eligible'], 'eligible', null, maxNodes))
+    checkMember(member, 'eligible member');
   if (!healths.includes(partition['health'] as string)) throw new CodecError('health: no such word');
   readBoolean(partition['serving'], 'serving');
   readInt(partition['dataLossNumber'], 'data-loss number');
@@ -63,7 +65,8 @@ export function checkView(raw: unknown): ClusterView {
   if (view['controlLeader'] !== null) readText(view['controlLeader'], 'control leader');
   readArray(view['nodes'], 'nodes', null, maxNodes).forEach(checkNode);
   const partitions = readArray(view['partitions'], 'partitions', null, segmentCount);
-  if (partitions.length !== 0 && partitions.length !== count) throw new CodecError('a view holds all partitions or none');
+  if (partitions.length !== 0 && partitions.length !== count)
+    throw new CodecError('a view holds all partitions or none');
   partitions.forEach(checkPartition);
   return raw as ClusterView;
 }

@@ -29,12 +29,34 @@ const requests: ClientRequest[] = [
   { op: 'ping', id: 5 },
   { op: 'get', id: 6, partition, key: 'clé' },
   { op: 'mutate', id: 7, partition, once, attempt: 1, mutation: { kind: 'put', key: '', value: '' } },
-  { op: 'mutate', id: 8, partition, once, attempt: 2, mode: 'async', mutation: { kind: 'put', key: 'k', value: 'v', ifAbsent: true } },
-  { op: 'mutate', id: 9, partition, once, attempt: 2, mutation: { kind: 'put', key: 'k', value: 'v', ifVersion: version, ttlMs: 5 } },
+  {
+    op: 'mutate',
+    id: 8,
+    partition,
+    once,
+    attempt: 2,
+    mode: 'async',
+    mutation: { kind: 'put', key: 'k', value: 'v', ifAbsent: true },
+  },
+  {
+    op: 'mutate',
+    id: 9,
+    partition,
+    once,
+    attempt: 2,
+    mutation: { kind: 'put', key: 'k', value: 'v', ifVersion: version, ttlMs: 5 },
+  },
   { op: 'mutate', id: 10, partition, once, attempt: 3, mode: 'in-sync', mutation: { kind: 'delete', key: 'k' } },
   { op: 'mutate', id: 11, partition, once, attempt: 3, mutation: { kind: 'delete', key: 'k', ifVersion: version } },
   { op: 'mutate', id: 12, partition, once, attempt: 3, mutation: { kind: 'add', key: 'k', delta: -1.5 } },
-  { op: 'mutate', id: 13, partition, once, attempt: 3, mutation: { kind: 'add', key: 'k', delta: 2, min: -(2 ** 40), max: 0 } },
+  {
+    op: 'mutate',
+    id: 13,
+    partition,
+    once,
+    attempt: 3,
+    mutation: { kind: 'add', key: 'k', delta: 2, min: -(2 ** 40), max: 0 },
+  },
   { op: 'scan', id: 14, partition, prefix: '', limit: 10 },
   { op: 'scan', id: 15, partition, prefix: 'p', after: 'pa', limit: 1 },
   { op: 'peek', id: 16, partition, keys: ['a', 'b'] },
@@ -79,22 +101,47 @@ const view: ClusterView = {
 const answers: Answer[] = [
   { id: 1, status: 'Ok' },
   { id: 2, status: 'Ok', value: '', version, partition, epoch: epoch(4), member },
-  { id: 3, status: 'Moved', outcome: 'NotExecuted', partition, epoch: epoch(4), owner: nodeId('n9'), reason: 'not mine' },
+  {
+    id: 3,
+    status: 'Moved',
+    outcome: 'NotExecuted',
+    partition,
+    epoch: epoch(4),
+    owner: nodeId('n9'),
+    reason: 'not mine',
+  },
   { id: 4, status: 'Unavailable', outcome: 'Unknown' },
   { id: 5, status: 'Ok', view },
   { id: 6, status: 'Ok', items: [{ key: 'k', value: 'v', version }], more: false },
   {
     id: 7,
     status: 'Ok',
-    copy: { role: 'replica', applied: version, commitSeq: 7, digest: 'd', keyCount: 1, values: [{ key: 'k' }, { key: 'l', value: '', version }] },
+    copy: {
+      role: 'replica',
+      applied: version,
+      commitSeq: 7,
+      digest: 'd',
+      keyCount: 1,
+      values: [{ key: 'k' }, { key: 'l', value: '', version }],
+    },
   },
 ];
 
 const entries: Entry[] = [
   { seq: seq(1), term: term(1), effect: { kind: 'term-start' } },
-  { seq: seq(2), term: term(1), effect: { kind: 'put', key: 'k', value: 'v', ttlMs: 1.5 }, once: { ...once, result: { status: 'Ok', value: '3', version } } },
+  {
+    seq: seq(2),
+    term: term(1),
+    effect: { kind: 'put', key: 'k', value: 'v', ttlMs: 1.5 },
+    once: { ...once, result: { status: 'Ok', value: '3', version } },
+  },
   { seq: seq(3), term: term(1), effect: { kind: 'delete', key: 'k' }, once: { ...once, result: { status: 'Ok' } } },
-  { seq: seq(4), term: term(2), effect: { kind: 'completion' }, once: { ...once, result: { status: 'Conflict', version } } },
+  {
+    seq: seq(4),
+    term: term(2),
+    effect: { kind: 'completion' },
+    once: { ...once, result: { status: 'Conflict', version } },
+  },
   { seq: seq(5), term: term(2), effect: { kind: 'expire-clients', clientIds: ['a', 'b'] } },
   { seq: seq(6), term: term(2), effect: { kind: 'put', key: 'k', value: 'é'.repeat(9) } },
 ];
@@ -102,10 +149,23 @@ const ends = { from: incarnation(1), to: incarnation(2) };
 const data = { ...ends, partition, term: term(4) };
 const voter = { nodeId: nodeId('n1'), diskId: 'd1' };
 const raftEnvelope = { sender: voter, receiver: voter, raftTerm: 3 };
-const raftSnapshot = { index: 4, raftTerm: 2, config: { voters: [voter], learners: [] }, state: { any: ['thing', null, 1.5] } };
+const raftSnapshot = {
+  index: 4,
+  raftTerm: 2,
+  config: { voters: [voter], learners: [] },
+  state: { any: ['thing', null, 1.5] },
+};
 
 const peerMessages: PeerMessage[] = [
-  { kind: 'append', ...data, dataLossNumber: 1, previousSeq: seq(0), previousTerm: term(0), commitSeq: seq(0), entries },
+  {
+    kind: 'append',
+    ...data,
+    dataLossNumber: 1,
+    previousSeq: seq(0),
+    previousTerm: term(0),
+    commitSeq: seq(0),
+    entries,
+  },
   { kind: 'append-ack', ...data, matched: true, seq: seq(3) },
   { kind: 'tail-answer', ...data, afterSeq: seq(1), afterTerm: term(1), entries, more: true },
   { kind: 'tail-query', ...data, afterSeq: seq(1), afterTerm: term(1) },
@@ -154,7 +214,10 @@ const peerMessages: PeerMessage[] = [
   },
   { kind: 'raft', message: { kind: 'install', ...raftEnvelope, snapshot: raftSnapshot, round: 2 } },
   { kind: 'raft', message: { kind: 'accepted', ...raftEnvelope, matchIndex: 1, round: 1 } },
-  { kind: 'raft', message: { kind: 'rejected', ...raftEnvelope, prevIndex: 1, conflictIndex: 1, conflictRaftTerm: null, round: 1 } },
+  {
+    kind: 'raft',
+    message: { kind: 'rejected', ...raftEnvelope, prevIndex: 1, conflictIndex: 1, conflictRaftTerm: null, round: 1 },
+  },
   { kind: 'raft', message: { kind: 'stale', ...raftEnvelope } },
 ];
 
@@ -183,12 +246,19 @@ describe('codec', () => {
   it('answers too large for a frame become a refusal, the others stay', () => {
     const item = { key: 'k', value: 'v'.repeat(maxValueBytes), version };
     const huge: Answer = { id: 2, status: 'Ok', items: Array.from({ length: 17 }, () => item), more: false };
-    const got = payloadsOf(encodeAnswers([{ id: 1, status: 'Ok' }, huge, { id: 3, status: 'NotFound' }])).flatMap(decodeAnswers);
-    expect(got.map((answer) => [answer.id, answer.status])).toEqual([[1, 'Ok'], [2, 'InvalidInput'], [3, 'NotFound']]);
+    const got = payloadsOf(encodeAnswers([{ id: 1, status: 'Ok' }, huge, { id: 3, status: 'NotFound' }])).flatMap(
+      decodeAnswers,
+    );
+    expect(got.map((answer) => [answer.id, answer.status])).toEqual([
+      [1, 'Ok'],
+      [2, 'InvalidInput'],
+      [3, 'NotFound'],
+    ]);
   });
 
   const get = (key: unknown): Uint8Array => pack([[3, 1, 5, key]]);
-  const put = (value: unknown, key: unknown = 'k'): Uint8Array => pack([[4, 1, 5, 'c', 1, 1, 1, 0, 0, key, null, null, value, 0, null]]);
+  const put = (value: unknown, key: unknown = 'k'): Uint8Array =>
+    pack([[4, 1, 5, 'c', 1, 1, 1, 0, 0, key, null, null, value, 0, null]]);
   it('holds keys and values to their bounds in bytes', () => {
     expect(decodeRequests(get('k'.repeat(maxKeyBytes)))).toHaveLength(1);
     expect(() => decodeRequests(get('k'.repeat(maxKeyBytes + 1)))).toThrow(CodecError);
@@ -238,11 +308,19 @@ describe('codec', () => {
     expect(scanMessagePack(new Packr({ useRecords: true }).pack([{ a: 1 }]))).not.toBe(null);
     expect(scanMessagePack(new Packr({ moreTypes: true }).pack(new Set([1])))).not.toBe(null);
     expect(scanMessagePack(pack(new Date(0)))).not.toBe(null);
-    expect(scanMessagePack(new Packr({ useRecords: false }).pack({ a: undefined, b: [1, 'x', null, true, -5, 2 ** 40, 1.5] }))).toBe(null);
+    expect(
+      scanMessagePack(
+        new Packr({ useRecords: false }).pack({ a: undefined, b: [1, 'x', null, true, -5, 2 ** 40, 1.5] }),
+      ),
+    ).toBe(null);
   });
 
   it('never throws anything but CodecError, whatever the bytes', () => {
-    const sound = [...payloadsOf(encodeRequests(requests)), ...payloadsOf(encodePeerMessages(peerMessages)), ...payloadsOf(encodeAnswers(answers))];
+    const sound = [
+      ...payloadsOf(encodeRequests(requests)),
+      ...payloadsOf(encodePeerMessages(peerMessages)),
+      ...payloadsOf(encodeAnswers(answers)),
+    ];
     const check = (payload: Uint8Array): void => {
       for (const decode of [decodeRequests, decodeAnswers, decodePeerMessages]) {
         try {

@@ -7,7 +7,17 @@ import { maxFrameBytes } from '../../lib/frame.ts';
 import { unreachable } from '../../lib/assert.ts';
 import type { AckMode, AdminCommand, Answer, ClientRequest, ClusterSettings, Mutation } from './client-wire.ts';
 import { checkCopy, checkItems, checkView } from './codec-view.ts';
-import { type NodeId, type PartitionId, type Version, epoch, incarnation, nodeId, partitionId, seq, term } from './ids.ts';
+import {
+  type NodeId,
+  type PartitionId,
+  type Version,
+  epoch,
+  incarnation,
+  nodeId,
+  partitionId,
+  seq,
+  term,
+} from './ids.ts';
 import { maxKeyBytes, maxPeekKeys, maxRequestFrameBytes, maxScanItems, maxValueBytes } from './limits.ts';
 import { packBatches, packFrame, unpackBatch } from './pack.ts';
 import { finalStatuses, type Outcome, type Status, transientStatuses } from './status.ts';
@@ -41,7 +51,9 @@ export function encodeAnswers(answers: readonly Answer[]): Uint8Array[] {
         return packFrame([encodeAnswer(answer)]);
       } catch (cause) {
         if (!(cause instanceof CodecError)) throw cause;
-        return packFrame([encodeAnswer({ id: answer.id, status: 'InvalidInput', reason: `${cause.message}: ask for less` })]);
+        return packFrame([
+          encodeAnswer({ id: answer.id, status: 'InvalidInput', reason: `${cause.message}: ask for less` }),
+        ]);
       }
     });
   }
@@ -89,7 +101,16 @@ function encodeRequest(request: ClientRequest): unknown[] {
     case 'mutate': {
       const { once } = request;
       const mode = modes.indexOf(request.mode ?? null);
-      const head = [op, request.id, request.partition, once.clientId, once.sequence, once.lowWatermark, request.attempt, mode];
+      const head = [
+        op,
+        request.id,
+        request.partition,
+        once.clientId,
+        once.sequence,
+        once.lowWatermark,
+        request.attempt,
+        mode,
+      ];
       return encodeMutation(head, request.mutation);
     }
     case 'scan':
@@ -166,7 +187,12 @@ function decodeRequest(raw: unknown): ClientRequest {
     }
     case 'peek':
       readArray(raw, 'peek', 4);
-      return { op, id, partition: readPartition(raw[2]), keys: readArray(raw[3], 'keys', null, maxPeekKeys).map(readKey) };
+      return {
+        op,
+        id,
+        partition: readPartition(raw[2]),
+        keys: readArray(raw[3], 'keys', null, maxPeekKeys).map(readKey),
+      };
     case 'admin':
       readArray(raw, 'admin', 3);
       return { op, id, command: decodeCommand(raw[2]) };
@@ -177,7 +203,11 @@ function decodeRequest(raw: unknown): ClientRequest {
 
 function decodeMutate(raw: readonly unknown[], id: number): ClientRequest {
   const sequence = readInt(raw[4], 'sequence', 1);
-  const once = { clientId: readText(raw[3], 'client id'), sequence, lowWatermark: readInt(raw[5], 'low watermark', 1, sequence) };
+  const once = {
+    clientId: readText(raw[3], 'client id'),
+    sequence,
+    lowWatermark: readInt(raw[5], 'low watermark', 1, sequence),
+  };
   const attempt = readInt(raw[6], 'attempt', 1);
   const mode = readWord(raw[7], 'mode', modes);
   const partition = readPartition(raw[2]);
@@ -281,7 +311,8 @@ function decodeAnswer(raw: unknown): Answer {
   if (list[6] !== null) answer.partition = readPartition(list[6]);
   if (list[7] !== null) answer.epoch = epoch(readInt(list[7], 'epoch'));
   if (list[8] !== null) answer.owner = nodeId(readText(list[8], 'owner'));
-  if (list[9] !== null) answer.member = { nodeId: readNode(list[9]), incarnation: incarnation(readInt(list[10], 'incarnation')) };
+  if (list[9] !== null)
+    answer.member = { nodeId: readNode(list[9]), incarnation: incarnation(readInt(list[10], 'incarnation')) };
   if (list[11] !== null) answer.reason = readText(list[11], 'reason', maxKeyBytes * 4);
   if (list[12] !== null) decodeRare(list[12], answer);
   return answer;

@@ -70,6 +70,7 @@ export function packBatches<T>(messages: readonly T[], rules: BatchRules<T>): Ui
 /** The list in a payload. Throws {@link CodecError} when it is no list or too long. */
 export function unpackBatch(payload: Uint8Array): readonly unknown[] {
   const value = unpackValue(payload);
-  if (!Array.isArray(value) || value.length > maxFrameMessages) throw new CodecError('a frame holds one list of messages');
+  if (!Array.isArray(value) || value.length > maxFrameMessages)
+    throw new CodecError('a frame holds one list of messages');
   return value;
 }

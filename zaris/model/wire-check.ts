@@ -9,12 +9,15 @@ export class CodecError extends Error {
   override readonly name = 'CodecError';
 }
 
-const shown = (value: unknown): string => (typeof value === 'object' ? (value === null ? 'null' : 'an object') : typeof value);
+const shown = (value: unknown): string =>
+  typeof value === 'object' ? (value === null ? 'null' : 'an object') : typeof value;
 
 /** A whole number in [low, high]. */
 export function readInt(value: unknown, what: string, low = 0, high = Number.MAX_SAFE_INTEGER): number {
   if (typeof value === 'number' && value >= low && value <= high && Number.isInteger(value)) return value;
-  throw new CodecError(`${what}: ${typeof value === 'number' ? value : shown(value)} is no whole number from ${low} to ${high}`);
+  throw new CodecError(
+    `${what}: ${typeof value === 'number' ? value : shown(value)} is no whole number from ${low} to ${high}`,
+  );
 }
 
 /** Any number but NaN and the infinities. */

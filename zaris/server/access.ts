@@ -20,14 +20,21 @@ export function isTokenRight(configured: string | null, given: string | undefine
 }
 
 /** A listener for clients (`requireCertificate` false) or peers. The callback gets sockets that are ready to be read. */
-export function createListener(tls: TlsFiles | null, requireCertificate: boolean, onSocket: (socket: Socket) => void): Server {
+export function createListener(
+  tls: TlsFiles | null,
+  requireCertificate: boolean,
+  onSocket: (socket: Socket) => void,
+): Server {
   if (tls === null) return createTcpServer({ noDelay: true }, onSocket);
   const verify = requireCertificate && tls.ca !== null;
   const ca = tls.ca === null ? {} : { ca: tls.ca };
-  const server = createTlsServer({ cert: tls.cert, key: tls.key, ...ca, requestCert: verify, rejectUnauthorized: verify }, (socket) => {
-    socket.setNoDelay(true);
-    onSocket(socket);
-  });
+  const server = createTlsServer(
+    { cert: tls.cert, key: tls.key, ...ca, requestCert: verify, rejectUnauthorized: verify },
+    (socket) => {
+      socket.setNoDelay(true);
+      onSocket(socket);
+    },
+  );
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }
@@ -43,4 +50,5 @@ export function dialPeer(tls: TlsFiles | null, host: string, port: number): Sock
   return socket;
 }
 
-export const openEvent = (tls: TlsFiles | null): 'connect' | 'secureConnect' => (tls === null ? 'connect' : 'secureConnect');
+export const openEvent = (tls: TlsFiles | null): 'connect' | 'secureConnect' =>
+  tls === null ? 'connect' : 'secureConnect';

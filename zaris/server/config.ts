@@ -48,12 +48,21 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const defaultMemoryShare = 0.75;
 const defaultMaxConnections = 1_024;
 /** Read by clients, which may share the environment. */
-const clientSettings = ['ZARIS_REQUEST_TIMEOUT', 'ZARIS_CLIENT_MAP_REFRESH_WAIT_MS', 'ZARIS_DISABLE_RETRIES', 'ZARIS_URL'];
+const clientSettings = [
+  'ZARIS_REQUEST_TIMEOUT',
+  'ZARIS_CLIENT_MAP_REFRESH_WAIT_MS',
+  'ZARIS_DISABLE_RETRIES',
+  'ZARIS_URL',
+];
 
 /** `suspectEscalationMs` → `ZARIS_SUSPECT_ESCALATION_MS`. */
-const settingName = (field: string): string => `ZARIS_${field.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+const settingName = (field: string): string =>
+  `ZARIS_${field.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 
-function settingsOf(environment: Readonly<Record<string, string | undefined>>, flags: readonly string[]): Map<string, string> {
+function settingsOf(
+  environment: Readonly<Record<string, string | undefined>>,
+  flags: readonly string[],
+): Map<string, string> {
   const settings = new Map<string, string>();
   for (const [name, value] of Object.entries(environment)) {
     if (name.startsWith('ZARIS_') && value !== undefined) settings.set(name, value);
@@ -93,13 +102,15 @@ class Reader {
     const value = this.text(name);
     if (value === null) return null;
     const number = Number(value);
-    if (!(number >= low && number <= high)) throw new ConfigError(`${name} is "${value}"; write a number from ${low} to ${high}`);
+    if (!(number >= low && number <= high))
+      throw new ConfigError(`${name} is "${value}"; write a number from ${low} to ${high}`);
     return number;
   }
 
   address(name: string): string | null {
     const value = this.text(name);
-    if (value !== null && splitHostPort(value) === null) throw new ConfigError(`${name} is "${value}"; write host:port`);
+    if (value !== null && splitHostPort(value) === null)
+      throw new ConfigError(`${name} is "${value}"; write host:port`);
     return value;
   }
 
@@ -146,18 +157,23 @@ function readPeers(reader: Reader): ServerConfig['peers'] {
 }
 
 /** Configuration of a node. Throws {@link ConfigError}. */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>, flags: readonly string[]): ServerConfig {
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  flags: readonly string[],
+): ServerConfig {
   const settings = settingsOf(environment, flags);
   const reader = new Reader(settings);
   const id = reader.required('ZARIS_NODE_ID', 'n1');
-  if (!/^[\w.-]{1,64}$/.test(id)) throw new ConfigError(`ZARIS_NODE_ID is "${id}"; write letters, digits, dots and dashes, at most 64`);
+  if (!/^[\w.-]{1,64}$/.test(id))
+    throw new ConfigError(`ZARIS_NODE_ID is "${id}"; write letters, digits, dots and dashes, at most 64`);
   const port = (name: string, fallback: number): number => reader.number(name, 0, 65_535) ?? fallback;
   const timings = reader.timings<Timings>(defaultTimings);
   const control = reader.timings<ControlTimings>(defaultControlTimings);
   const clientIdleMs = timings.clientIdleMs ?? defaultTimings.clientIdleMs;
   const memoryMegabytes = reader.number('ZARIS_MEMORY_LIMIT_MB', 1, 1e9);
   const logLevel = reader.text('ZARIS_LOG_LEVEL') ?? 'info';
-  if (!logLevels.includes(logLevel)) throw new ConfigError(`ZARIS_LOG_LEVEL is "${logLevel}"; write one of ${logLevels.join(', ')}`);
+  if (!logLevels.includes(logLevel))
+    throw new ConfigError(`ZARIS_LOG_LEVEL is "${logLevel}"; write one of ${logLevels.join(', ')}`);
   const config = {
     nodeId: nodeId(id),
     dataDirectory: reader.required('ZARIS_DATA_DIR', '/var/lib/zaris'),
@@ -170,7 +186,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     peers: readPeers(reader),
     token: reader.text('ZARIS_TOKEN'),
     tls: readTls(reader),
-    memoryLimitBytes: memoryMegabytes === null ? getHeapStatistics().heap_size_limit * defaultMemoryShare : memoryMegabytes * 1024 * 1024,
+    memoryLimitBytes:
+      memoryMegabytes === null
+        ? getHeapStatistics().heap_size_limit * defaultMemoryShare
+        : memoryMegabytes * 1024 * 1024,
     maxConnections: reader.number('ZARIS_MAX_CONNECTIONS', 1, 100_000) ?? defaultMaxConnections,
     silentConnectionMs: Math.min(silentConnectionMs, clientIdleMs / 2),
     logLevel,

@@ -22,7 +22,10 @@ const command = (index: number, raftTerm = 1): DiskWrite => ({
   entries: [{ kind: 'command', index, raftTerm, command: { text: 'x'.repeat(index * 7) } }],
 });
 const batches: DiskWrite[][] = [
-  [{ kind: 'identity', diskId: 'd' }, { kind: 'vote', raftTerm: 1, votedFor: nodeId('n1') }],
+  [
+    { kind: 'identity', diskId: 'd' },
+    { kind: 'vote', raftTerm: 1, votedFor: nodeId('n1') },
+  ],
   [command(1), command(2)],
   [{ kind: 'vote', raftTerm: 2, votedFor: null }],
   [command(2, 2), command(3, 2)],

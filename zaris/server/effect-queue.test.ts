@@ -5,7 +5,11 @@ import type { Effect } from '../node/contract.ts';
 import { EffectQueue } from './effect-queue.ts';
 
 const reply = (id: number): Effect => ({ kind: 'reply', connection: 1, answer: { id, status: 'Ok' } as Answer });
-const persist = (ticket: number): Effect => ({ kind: 'persist', ticket, writes: [{ kind: 'vote', raftTerm: ticket, votedFor: null }] });
+const persist = (ticket: number): Effect => ({
+  kind: 'persist',
+  ticket,
+  writes: [{ kind: 'vote', raftTerm: ticket, votedFor: null }],
+});
 
 /** A world whose fsyncs end when the test says so; its trace is what really happened, in order. */
 function world(followUps: (ticket: number) => readonly Effect[] = () => []) {
@@ -86,7 +90,8 @@ describe('EffectQueue', () => {
         while (syncs.length > 0) await finish();
         batch = [];
         for (const line of trace) {
-          if (line.startsWith('sync')) for (const ticket of line.slice(5).split('+')) durable.add(`persisted ${ticket}`);
+          if (line.startsWith('sync'))
+            for (const ticket of line.slice(5).split('+')) durable.add(`persisted ${ticket}`);
           if (line.startsWith('persisted')) expect(durable.has(line)).toBe(true);
         }
         expect(trace.filter((line) => !line.startsWith('sync'))).toEqual(given);

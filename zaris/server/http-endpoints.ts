@@ -19,11 +19,14 @@ const maxEvents = 1_000;
 
 /** A server to be told where to listen. */
 export function createHttpServer(parts: HttpParts): Server {
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000, keepAliveTimeout: 5_000 }, (request, response) => {
-    answer(parts, request, response).catch((error: Error) => {
-      response.destroy(error);
-    });
-  });
+  const server = createServer(
+    { requestTimeout: 5_000, headersTimeout: 5_000, keepAliveTimeout: 5_000 },
+    (request, response) => {
+      answer(parts, request, response).catch((error: Error) => {
+        response.destroy(error);
+      });
+    },
+  );
   server.maxConnections = 256;
   server.on('clientError', (_error, socket) => socket.destroy());
   return server;
@@ -31,7 +34,8 @@ export function createHttpServer(parts: HttpParts): Server {
 
 async function answer(parts: HttpParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   request.resume();
-  if (request.method !== 'GET' && request.method !== 'HEAD') return json(response, 405, { error: 'read only: use GET' });
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return json(response, 405, { error: 'read only: use GET' });
   const url = new URL(request.url ?? '/', 'http://node');
   switch (url.pathname) {
     case '/health':
@@ -54,5 +58,7 @@ async function answer(parts: HttpParts, request: IncomingMessage, response: Serv
 }
 
 function json(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(`${JSON.stringify(body)}\n`);
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .end(`${JSON.stringify(body)}\n`);
 }

@@ -13,7 +13,8 @@ export type LinkControl =
 export const encodeLinkControl = (control: LinkControl): Uint8Array => packFrame(control);
 
 /** True when the payload is a map. */
-export const isLinkControl = (payload: Uint8Array): boolean => payload.byteLength > 0 && (payload[0] as number) >= 0x80 && (payload[0] as number) < 0x90;
+export const isLinkControl = (payload: Uint8Array): boolean =>
+  payload.byteLength > 0 && (payload[0] as number) >= 0x80 && (payload[0] as number) < 0x90;
 
 /** Throws {@link CodecError}. */
 export function decodeLinkControl(payload: Uint8Array): LinkControl {

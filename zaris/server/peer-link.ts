@@ -147,7 +147,10 @@ export class PeerLink {
   }
 
   private refused(reason: string): void {
-    this.parts.logger.error({ peer: this.parts.to, reason }, 'a peer refused this node; check the token, the certificates and the addresses');
+    this.parts.logger.error(
+      { peer: this.parts.to, reason },
+      'a peer refused this node; check the token, the certificates and the addresses',
+    );
     this.backoffMs = maxBackoffMs;
     this.drop(reason);
   }

@@ -52,13 +52,17 @@ export class PeerLinks {
   setAddress(peer: NodeId, clusterAddress: string): void {
     if (peer === this.parts.nodeId) return;
     const address = splitHostPort(clusterAddress);
-    if (address === null) return this.parts.logger.error({ peer, clusterAddress }, 'a peer announces an address that is none');
+    if (address === null)
+      return this.parts.logger.error({ peer, clusterAddress }, 'a peer announces an address that is none');
     const known = this.links.get(peer);
     if (known !== undefined) return known.moveTo(address);
     const { token, tls, logger, nowMs } = this.parts;
     const up = (): void => this.parts.onLinkUp(peer);
     const down = (): void => this.parts.onLinkDown(peer);
-    this.links.set(peer, new PeerLink(address, { from: this.parts.nodeId, to: peer, token, tls, logger, nowMs, up, down }));
+    this.links.set(
+      peer,
+      new PeerLink(address, { from: this.parts.nodeId, to: peer, token, tls, logger, nowMs, up, down }),
+    );
   }
 
   /** Queues for {@link flush}; without an address it is lost, as the protocol allows. */
@@ -109,7 +113,10 @@ export class PeerLinks {
     else this.parts.onMessages(from, decodePeerMessages(payload));
   }
 
-  private greet(socket: Socket, hello: { readonly from: string; readonly to: string; readonly token: string | null }): void {
+  private greet(
+    socket: Socket,
+    hello: { readonly from: string; readonly to: string; readonly token: string | null },
+  ): void {
     const self = this.parts.nodeId;
     if (!isTokenRight(this.parts.token, hello.token ?? undefined)) return this.refuse(socket, 'wrong token');
     if (hello.to !== self) return this.refuse(socket, `this is ${self}, not ${hello.to}`);

@@ -15,7 +15,11 @@ const defaultShutdownMs = 10_000;
 const lingerMs = 50;
 
 /** Reads the configuration and runs a node until it ends; the process exits with its code. */
-export async function runNode(createNode: CreateNode, environment: NodeJS.ProcessEnv, flags: readonly string[]): Promise<void> {
+export async function runNode(
+  createNode: CreateNode,
+  environment: NodeJS.ProcessEnv,
+  flags: readonly string[],
+): Promise<void> {
   let config: ServerConfig;
   try {
     config = readConfig(environment, flags);

@@ -68,7 +68,14 @@ async function start(settings: Record<string, string> = {}, node = new FakeNode(
   const config = readConfig({ ZARIS_NODE_ID: 'n1', ZARIS_DATA_DIR: directory, ...ports, ...settings }, []);
   const clock = { offsetMs: 0, nowMs: (): number => performance.now() + clock.offsetMs, wallMs: () => Date.now() };
   const exits: number[] = [];
-  const shell = await NodeShell.start({ config, createNode: () => node, logger: silentLogger, clock, seed: 1, onExit: (code) => exits.push(code) });
+  const shell = await NodeShell.start({
+    config,
+    createNode: () => node,
+    logger: silentLogger,
+    clock,
+    seed: 1,
+    onExit: (code) => exits.push(code),
+  });
   cleanUp.push(() => shell.close());
   return { shell, node, exits, clock };
 }
@@ -115,7 +122,9 @@ const put = (id: number, value: string): ClientRequest => ({
   mutation: { kind: 'put', key: 'k', value },
 });
 const answerAll = (event: NodeEvent): Effect[] =>
-  event.kind === 'request' ? [{ kind: 'reply', connection: event.connection, answer: { id: event.request.id, status: 'Ok' } }] : [];
+  event.kind === 'request'
+    ? [{ kind: 'reply', connection: event.connection, answer: { id: event.request.id, status: 'Ok' } }]
+    : [];
 
 describe('clients', () => {
   it('a turn of input is one step, and greeting and ping never reach the node', async () => {
@@ -132,7 +141,10 @@ describe('clients', () => {
     let ticket = 0;
     node.onEvent = (event) => {
       if (event.kind !== 'request') return [];
-      return [{ kind: 'persist', ticket: ++ticket, writes: [{ kind: 'vote', raftTerm: ticket, votedFor: null }] }, ...answerAll(event)];
+      return [
+        { kind: 'persist', ticket: ++ticket, writes: [{ kind: 'vote', raftTerm: ticket, votedFor: null }] },
+        ...answerAll(event),
+      ];
     };
     const client = new RawClient(shell.ports.client).hello().send(get(2), get(3));
     await until(() => client.answers.length === 3, 'all answers');
@@ -144,11 +156,14 @@ describe('clients', () => {
     ['no list', encodeFrame(new Uint8Array([0x80]))],
     ['a length over the bound', new Uint8Array([0xff, 0xff, 0xff, 0xff, 1, 2, 3])],
     ['a claimed gigabyte inside', encodeFrame(new Uint8Array([0xdd, 0x3f, 0xff, 0xff, 0xff]))],
-    ['a frame just over the bound', (() => {
-      const header = new Uint8Array(4);
-      new DataView(header.buffer).setUint32(0, maxRequestFrameBytes + 1);
-      return header;
-    })()],
+    [
+      'a frame just over the bound',
+      (() => {
+        const header = new Uint8Array(4);
+        new DataView(header.buffer).setUint32(0, maxRequestFrameBytes + 1);
+        return header;
+      })(),
+    ],
   ])('%s: a typed answer, that connection closes, others go on', async (_, bytes) => {
     const { shell, node } = await start();
     node.onEvent = answerAll;
@@ -203,7 +218,9 @@ describe('clients', () => {
     const { shell, node } = await start();
     const value = 'v'.repeat(512 * 1024);
     node.onEvent = (event) =>
-      event.kind === 'request' ? [{ kind: 'reply', connection: event.connection, answer: { id: event.request.id, status: 'Ok', value } }] : [];
+      event.kind === 'request'
+        ? [{ kind: 'reply', connection: event.connection, answer: { id: event.request.id, status: 'Ok', value } }]
+        : [];
     const client = new RawClient(shell.ports.client).hello();
     await until(() => client.answers.length === 1, 'greeting');
     client.socket.pause();
@@ -232,14 +249,23 @@ describe('clients', () => {
     const deletion: ClientRequest = { ...put(4, ''), mutation: { kind: 'delete', key: 'k' } } as ClientRequest;
     const client = new RawClient(shell.ports.client).hello().send(put(2, 'v'), get(3), deletion);
     await until(() => client.answers.length === 4, 'answers');
-    expect(client.answers.find((answer) => answer.id === 2)).toMatchObject({ status: 'Unavailable', outcome: 'NotExecuted' });
+    expect(client.answers.find((answer) => answer.id === 2)).toMatchObject({
+      status: 'Unavailable',
+      outcome: 'NotExecuted',
+    });
     expect(node.of('request').map((event) => event.request.id)).toEqual([3, 4]);
   });
 });
 
 describe('the node’s time and end', () => {
   it('feeds a tick at the wake, and again when the node forgets to ask', async () => {
-    const { node } = await start({}, Object.assign(new FakeNode(), { onEvent: (event: NodeEvent): Effect[] => (event.kind === 'start' ? [{ kind: 'wake', atMs: performance.now() + 30 }] : []) }));
+    const { node } = await start(
+      {},
+      Object.assign(new FakeNode(), {
+        onEvent: (event: NodeEvent): Effect[] =>
+          event.kind === 'start' ? [{ kind: 'wake', atMs: performance.now() + 30 }] : [],
+      }),
+    );
     await until(() => node.of('tick').length >= 2, 'two ticks');
   });
 
@@ -256,7 +282,9 @@ describe('HTTP', () => {
   it('shows health, views, metrics and numbered events, read only', async () => {
     const { shell, node } = await start();
     node.onEvent = (event) =>
-      event.kind === 'request' ? [{ kind: 'notice', notice: { name: 'edge', level: 'info', fields: { partition: event.request.id } } }] : [];
+      event.kind === 'request'
+        ? [{ kind: 'notice', notice: { name: 'edge', level: 'info', fields: { partition: event.request.id } } }]
+        : [];
     new RawClient(shell.ports.client).hello().send(get(2), get(3));
     const base = `http://127.0.0.1:${shell.ports.http}`;
     const json = async (path: string): Promise<unknown> => (await fetch(base + path)).json();
@@ -274,7 +302,10 @@ describe('HTTP', () => {
 describe('peers', () => {
   const look = (nonce: number): Effect => ({ kind: 'send', to: nodeId('n2'), message: { kind: 'look', nonce } });
 
-  async function pair(settings: Record<string, string> = {}, other: Record<string, string> = settings): Promise<{ a: Running; b: Running }> {
+  async function pair(
+    settings: Record<string, string> = {},
+    other: Record<string, string> = settings,
+  ): Promise<{ a: Running; b: Running }> {
     const b = await start({ ...other, ZARIS_NODE_ID: 'n2' });
     const a = await start({ ...settings, ZARIS_PEERS: `n2=127.0.0.1:${b.shell.ports.cluster}` });
     return { a, b };

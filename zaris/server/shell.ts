@@ -29,7 +29,12 @@ export interface RunnableNode {
   stepAll(events: readonly NodeEvent[], nowMs: number): Effect[];
   view(): ClusterView;
   partitionsReport(): readonly object[];
-  identity(): { readonly nodeId: NodeId; readonly incarnation: number | null; readonly controlLeader: NodeId | null; readonly ready: boolean };
+  identity(): {
+    readonly nodeId: NodeId;
+    readonly incarnation: number | null;
+    readonly controlLeader: NodeId | null;
+    readonly ready: boolean;
+  };
   metrics(): Record<string, number>;
 }
 
@@ -162,7 +167,10 @@ export class NodeShell {
     this.node = createNode(options, disk, new Prng(seed));
     for (const peer of config.peers) this.peers.setAddress(peer.nodeId, peer.address);
     const { clientAddress, clusterAddress } = options;
-    logger.info({ nodeId: config.nodeId, clientAddress, clusterAddress, ports, diskId: disk.diskId, seed }, 'a node starts');
+    logger.info(
+      { nodeId: config.nodeId, clientAddress, clusterAddress, ports, diskId: disk.diskId, seed },
+      'a node starts',
+    );
     this.feed({ kind: 'start' });
   }
 
@@ -255,7 +263,10 @@ export class NodeShell {
   }
 
   private diskFailed(error: unknown): void {
-    this.parts.logger.error({ error: String(error) }, 'the control disk failed; what it holds is unknown, so this node ends');
+    this.parts.logger.error(
+      { error: String(error) },
+      'the control disk failed; what it holds is unknown, so this node ends',
+    );
     this.parts.onExit(1);
   }
 
