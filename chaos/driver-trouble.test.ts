@@ -23,6 +23,44 @@ describe('overlap', () => {
     expect(summarize(storiesOf(made.records)).overlapShare).toBe(1);
   });
 
+  it('a cluster that forgets a cut at a restart is told again', async () => {
+    class Forgetful extends MemoryCluster {
+      override async startNode(nodeId: string): Promise<void> {
+        await super.startNode(nodeId);
+        this.rules = this.rules.filter((rule) => rule.from !== nodeId && rule.to !== nodeId);
+      }
+    }
+    const made = world(
+      scenario([
+        { id: 'cut', at: 1_000, fault: 'isolate', target: 'n2', durationMs: 12_000 },
+        { id: 'kill', at: 3_000, fault: 'kill', target: 'n2', durationMs: 2_000 },
+      ]),
+      {},
+      (options) => new Forgetful(options),
+    );
+    const during: number[] = [];
+    made.time.at(8_000, () => during.push(made.cluster.rules.length));
+    await play(made);
+    expect(during).toEqual([8]);
+  });
+
+  it('two faults for one node at one moment: each is looked for on its own', async () => {
+    for (const [first, second] of [
+      ['isolate', 'pause'],
+      ['pause', 'isolate'],
+      ['isolate', 'kill'],
+    ] as const) {
+      const made = world(
+        scenario([
+          { at: 1_000, fault: first, target: 'n2', durationMs: 5_000 },
+          { at: 1_000, fault: second, target: 'n2', durationMs: 5_000 },
+        ]),
+      );
+      await play(made);
+      expect(summarize(storiesOf(made.records)), `${first}, ${second}`).toMatchObject({ confirmed: 2, unconfirmed: 0 });
+    }
+  });
+
   it('a kill on a frozen node: the restarted process is frozen until the pause ends', async () => {
     const made = world(
       scenario([
