@@ -17,6 +17,8 @@ interface Open {
   readonly connection: number;
   readonly nodeId: NodeId;
   readonly instance: number;
+  /** The process at the other end is gone; what it had sent still arrives. */
+  ended: boolean;
 }
 
 /** All connections of all clients of one world. */
@@ -36,15 +38,42 @@ export class ClientHost {
     };
     world.onStopped = (nodeId, instance) => {
       for (const [connection, open] of this.open) {
-        if (open.nodeId !== nodeId || open.instance !== instance) continue;
-        this.open.delete(connection);
-        // Behind a cut the end of the connection is not seen either.
-        if (world.isCut(nodeId, 'client')) continue;
-        world.at(world.nowMs + world.latency(), () => {
-          open.client.feed({ kind: 'disconnected', connection: open.connection, reason: 'closed by the peer' });
-        });
+        if (open.nodeId === nodeId && open.instance === instance && !open.ended) this.endOf(connection, open, 'closed by the peer');
       }
     };
+    world.onReset = (nodeId) => {
+      for (const [connection, open] of this.open) if (open.nodeId === nodeId) this.breakConnection(connection, 'connection reset');
+    };
+  }
+
+  /** Tells the client of the end of a connection, behind whatever is still on its way to it. */
+  private endOf(connection: number, open: Open, reason: string): void {
+    const { world } = this;
+    open.ended = true;
+    // Behind a cut the end of the connection is not seen either.
+    if (world.isCut(open.nodeId, 'client')) {
+      this.open.delete(connection);
+      return;
+    }
+    const atMs = world.network.streamArrivalMs(open.nodeId, 'client', String(connection), world.nowMs);
+    world.at(atMs, () => {
+      if (this.open.get(connection) !== open) return;
+      this.open.delete(connection);
+      open.client.feed({ kind: 'disconnected', connection: open.connection, reason });
+    });
+  }
+
+  /** Open connections, for those who break some. */
+  get connections(): readonly number[] {
+    return [...this.open.keys()];
+  }
+
+  /** Breaks a connection at both ends; answers on their way are lost, requests on their way still arrive. */
+  breakConnection(connection: number, reason: string): void {
+    const open = this.open.get(connection);
+    if (open === undefined) return;
+    this.close(connection);
+    open.client.feed({ kind: 'disconnected', connection: open.connection, reason });
   }
 
   client(clientId: string, random: Prng, options: Partial<ClientOptions> = {}): SimClient {
@@ -59,11 +88,11 @@ export class ClientHost {
     const instance = world.instance(nodeId);
     const own = this.nextConnection++;
     world.at(world.nowMs + 2 * world.latency(), () => {
-      if (instance === null || world.instance(nodeId) !== instance) {
+      if (instance === null || world.instance(nodeId) !== instance || world.network.isReset('client', nodeId)) {
         client.feed({ kind: 'disconnected', connection, reason: 'connection refused' });
         return;
       }
-      this.open.set(own, { client, connection, nodeId, instance });
+      this.open.set(own, { client, connection, nodeId, instance, ended: false });
       client.feed({ kind: 'connected', connection });
     });
     return own;
@@ -122,7 +151,7 @@ export class SimClient {
       case 'send': {
         const own = this.connections.get(effect.connection);
         const open = own === undefined ? undefined : this.host.get(own);
-        if (own !== undefined && open !== undefined) world.request(open.nodeId, own, effect.request, open.instance);
+        if (own !== undefined && open !== undefined && !open.ended) world.request(open.nodeId, own, effect.request, open.instance);
         return;
       }
       case 'settle': {

@@ -3,6 +3,7 @@
  * kill, pause, cut and restart. Carries out effects as the node contract demands: in order, nothing past a `persist` before it is
  * durable. If the world were kinder than a real one, it would prove nothing; if it broke the contract, it would accuse the store.
  */
+import type { LinkRule } from '../chaos/ports.ts';
 import { assert, present, unreachable } from '../lib/assert.ts';
 import { Prng } from '../lib/prng.ts';
 import type { Answer, ClientRequest, ClusterSettings } from '../zaris/model/client-wire.ts';
@@ -14,17 +15,7 @@ import type { Effect, NodeEvent, Notice } from '../zaris/node/contract.ts';
 import { Node } from '../zaris/node/node.ts';
 import { type NodeOptions, type NodeParts, soundParts } from '../zaris/node/options.ts';
 import { EventHeap } from './event-heap.ts';
-
-/** Distribution of the network; times in ms, chances in [0, 1]. */
-export interface NetworkOptions {
-  readonly minLatencyMs: number;
-  /** Mean of what comes on top, exponential. */
-  readonly meanExtraMs: number;
-  readonly lossChance: number;
-  readonly duplicateChance: number;
-  /** Chance that a message overtakes others (else links deliver in order, as TCP does). */
-  readonly reorderChance: number;
-}
+import { Network, type NetworkOptions } from './network.ts';
 
 export interface WorldOptions {
   readonly seed: number;
@@ -33,74 +24,87 @@ export interface WorldOptions {
   /** Time of an fsync: minimum and mean extra, ms. */
   readonly fsyncMs: number;
   readonly meanFsyncExtraMs: number;
+  /** Time that a node needs for each event, ms, by node; 0 where none is named. A slow node works off its queue in order. */
+  readonly serviceMs?: Readonly<Record<string, number>>;
   readonly node?: Pick<NodeOptions, 'timings' | 'control'>;
   readonly parts?: NodeParts;
   /** Makes a node; broken stores bring their own. */
   readonly makeNode?: (options: NodeOptions, disk: DiskState, random: Prng, parts: NodeParts) => Node;
 }
 
-export const calmNetwork: NetworkOptions = {
-  minLatencyMs: 0.2,
-  meanExtraMs: 0.3,
-  lossChance: 0,
-  duplicateChance: 0,
-  reorderChance: 0,
-};
-
 interface Running {
   readonly node: Node;
   readonly instance: number;
   /** Effects wait here while a persist is under way. */
-  queue: Effect[];
+  readonly queue: Effect[];
   persisting: boolean;
   wakeAtMs: number;
+  /** A slow node has events until then. */
+  busyUntilMs: number;
 }
 
 export interface SimNode {
   readonly nodeId: NodeId;
+  /** Place in the order of creation; part of the trace hash. */
+  readonly index: number;
+  readonly serviceMs: number;
+  /** What survives a crash: synced writes only. */
   disk: DiskState;
-  /** Written but not synced: lost by a crash. */
   running: Running | null;
   paused: boolean;
   /** What arrived while paused: it lies in the sockets. */
   parked: NodeEvent[];
   starts: number;
+  /** True once it was removed for good. */
+  removed: boolean;
 }
 
 type Agenda =
-  | { readonly kind: 'wake'; readonly nodeId: NodeId; readonly instance: number; readonly atMs: number }
-  | { readonly kind: 'persisted'; readonly nodeId: NodeId; readonly instance: number; readonly effect: Effect & { kind: 'persist' } }
-  | { readonly kind: 'deliver'; readonly to: NodeId; readonly instance: number | null; readonly event: NodeEvent; readonly from: NodeId | null }
+  | { readonly kind: 'wake'; readonly node: SimNode; readonly instance: number; readonly atMs: number }
+  | { readonly kind: 'persisted'; readonly node: SimNode; readonly instance: number; readonly effect: Effect & { kind: 'persist' } }
+  | { readonly kind: 'deliver'; readonly node: SimNode; readonly instance: number | null; readonly event: NodeEvent; readonly from: NodeId | null }
+  | { readonly kind: 'answer'; readonly from: NodeId; readonly connection: number; readonly answer: Answer }
   | { readonly kind: 'call'; readonly call: () => void };
 
 /** How long a peer takes to notice a closed connection, ms. */
 const closeNoticeMs = 1;
 
+const eventCodes: Readonly<Record<NodeEvent['kind'], number>> = {
+  start: 1, tick: 2, message: 3, linkDown: 4, linkUp: 5, persisted: 6, request: 7, connectionClosed: 8, shutdown: 9,
+};
+
 export class World {
   readonly options: WorldOptions;
   readonly nodes = new Map<NodeId, SimNode>();
   readonly random: Prng;
+  readonly network: Network;
   nowMs = 0;
+  /** Events that nodes have taken. */
+  delivered = 0;
   /** Called for every answer to a client, at delivery time. */
   onAnswer: (from: NodeId, connection: number, answer: Answer) => void = () => {};
   onNotice: (from: NodeId, notice: Notice) => void = () => {};
   /** A node's process ended: its connections are closed. */
   onStopped: (nodeId: NodeId, instance: number) => void = () => {};
+  /** False: the message is held back. */
   onSend: (from: NodeId, to: NodeId, message: PeerMessage) => boolean = () => true;
+  /** After every step of a node, before its effects are carried out; for checkers and traces. */
+  onStep: ((node: SimNode, event: NodeEvent, effects: readonly Effect[]) => void) | null = null;
+  /** Refused or reset connections of clients with a node. */
+  onReset: (nodeId: NodeId) => void = () => {};
   onCrash: (nodeId: NodeId, error: Error) => void = (_, error) => {
     throw error;
   };
   private readonly agenda = new EventHeap<Agenda>();
-  private readonly lastDelivery = new Map<string, number>();
-  private readonly cuts = new Set<string>();
-  private readonly network: Prng;
+  private readonly fsync: Prng;
+  private readonly messageCodes = new Map<string, number>();
   private hash = 0x811c9dc5;
-  delivered = 0;
 
   constructor(options: WorldOptions) {
     this.options = options;
     this.random = new Prng(options.seed);
-    this.network = this.random.fork('network');
+    this.network = new Network(options.network, this.random.fork('network'));
+    this.fsync = this.random.fork('fsync');
     for (let index = 1; index <= options.nodeCount; index++) this.addNode(asNodeId(`n${index}`));
   }
 
@@ -109,14 +113,22 @@ export class World {
     return (this.hash >>> 0).toString(16).padStart(8, '0');
   }
 
-  private mix(text: string): void {
-    let { hash } = this;
-    for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-    this.hash = Math.imul(hash ^ ((this.nowMs * 1_000) | 0), 0x01000193);
+  private mix(node: SimNode, event: NodeEvent): void {
+    let code = eventCodes[event.kind] + 16 * node.index;
+    if (event.kind === 'message') {
+      const { kind } = event.message;
+      let known = this.messageCodes.get(kind);
+      if (known === undefined) this.messageCodes.set(kind, (known = this.messageCodes.size + 1));
+      code += 4_096 * known + 262_144 * this.node(event.from).index;
+    }
+    this.hash = Math.imul(Math.imul(this.hash ^ code, 0x01000193) ^ ((this.nowMs * 1_000) % 4_294_967_296), 0x01000193);
   }
 
   addNode(nodeId: NodeId): SimNode {
-    const node: SimNode = { nodeId, disk: emptyDisk, running: null, paused: false, parked: [], starts: 0 };
+    const node: SimNode = {
+      nodeId, index: this.nodes.size, serviceMs: this.options.serviceMs?.[nodeId] ?? 0,
+      disk: emptyDisk, running: null, paused: false, parked: [], starts: 0, removed: false,
+    };
     this.nodes.set(nodeId, node);
     return node;
   }
@@ -133,7 +145,7 @@ export class World {
 
   start(nodeId: NodeId): void {
     const node = this.node(nodeId);
-    if (node.running !== null) return;
+    if (node.running !== null || node.removed) return;
     node.starts += 1;
     const random = this.random.fork(`${nodeId} start ${node.starts}`);
     const options: NodeOptions = {
@@ -154,10 +166,11 @@ export class World {
       queue: [],
       persisting: false,
       wakeAtMs: Number.POSITIVE_INFINITY,
+      busyUntilMs: 0,
     };
     this.feed(node, { kind: 'start' });
     for (const other of this.nodes.values()) {
-      if (other !== node && other.running !== null) this.schedule(other.nodeId, { kind: 'linkUp', nodeId }, closeNoticeMs, null);
+      if (other !== node && other.running !== null) this.schedule(other, { kind: 'linkUp', nodeId }, closeNoticeMs, null);
     }
   }
 
@@ -171,14 +184,20 @@ export class World {
     node.parked = [];
     this.onStopped(nodeId, instance);
     for (const other of this.nodes.values()) {
-      if (other === node || other.running === null || this.isCut(nodeId, other.nodeId)) continue;
-      this.schedule(other.nodeId, { kind: 'linkDown', nodeId }, closeNoticeMs, null);
+      if (other === node || other.running === null || this.network.isCut(nodeId, other.nodeId)) continue;
+      this.schedule(other, { kind: 'linkDown', nodeId }, closeNoticeMs, null);
     }
   }
 
   wipe(nodeId: NodeId): void {
     assert(this.node(nodeId).running === null, 'only a stopped node is wiped');
     this.node(nodeId).disk = emptyDisk;
+  }
+
+  /** Removes a stopped node for good; it can never be started again. */
+  remove(nodeId: NodeId): void {
+    assert(this.node(nodeId).running === null, 'only a stopped node is removed');
+    this.node(nodeId).removed = true;
   }
 
   pause(nodeId: NodeId): void {
@@ -194,21 +213,32 @@ export class World {
     node.parked = [];
     if (running === null) return;
     // Timers fire before sockets are read, as in an event loop that slept.
-    this.agenda.push(this.nowMs, { kind: 'wake', nodeId, instance: running.instance, atMs: running.wakeAtMs });
-    for (const event of parked) this.schedule(nodeId, event, 0.01, running.instance);
+    this.agenda.push(this.nowMs, { kind: 'wake', node, instance: running.instance, atMs: running.wakeAtMs });
+    for (const event of parked) this.schedule(node, event, 0.01, running.instance);
   }
 
   cut(from: string, to: string): void {
-    this.cuts.add(`${from}>${to}`);
+    this.network.cut(from, to);
   }
   heal(from: string, to: string): void {
-    this.cuts.delete(`${from}>${to}`);
+    this.network.heal(from, to);
   }
   healAll(): void {
-    this.cuts.clear();
+    this.network.healAll();
   }
   isCut(from: string, to: string): boolean {
-    return this.cuts.has(`${from}>${to}`);
+    return this.network.isCut(from, to);
+  }
+
+  /** The complete set of link rules. Connections over a link that is reset from now on break at once. */
+  setLinkRules(rules: readonly LinkRule[]): void {
+    for (const { from, to } of this.network.setRules(rules)) {
+      const ends = [from, to].map((end) => this.nodes.get(end as NodeId));
+      const [a, b] = ends;
+      if (a?.running !== null && a !== undefined && b !== undefined) this.schedule(a, { kind: 'linkDown', nodeId: b.nodeId }, closeNoticeMs, null);
+      if (from === 'client' && b !== undefined) this.onReset(b.nodeId);
+      if (to === 'client' && a !== undefined) this.onReset(a.nodeId);
+    }
   }
 
   // Clients.
@@ -221,14 +251,13 @@ export class World {
   /** The client's end of a connection is closed. */
   closeConnection(to: NodeId, connection: number, instance: number): void {
     this.fromClient(to, connection, { kind: 'connectionClosed', connection }, instance);
+    this.network.forgetStream('client', String(connection));
   }
 
   private fromClient(to: NodeId, connection: number, event: NodeEvent, instance: number | null): void {
-    if (this.isCut('client', to)) return;
-    const link = `client ${connection}`;
-    const atMs = Math.max(this.nowMs + this.latency(), this.lastDelivery.get(link) ?? 0);
-    this.lastDelivery.set(link, atMs);
-    this.agenda.push(atMs, { kind: 'deliver', to, instance, event, from: null });
+    if (this.network.isCut('client', to)) return;
+    const atMs = this.network.streamArrivalMs('client', to, String(connection), this.nowMs);
+    this.agenda.push(atMs, { kind: 'deliver', node: this.node(to), instance, event, from: null });
   }
 
   /** The process that runs on a node now, or null. */
@@ -245,8 +274,8 @@ export class World {
   /** Runs until `untilMs`, or until `done` holds after an event. */
   run(untilMs: number, done?: () => boolean): void {
     while (this.agenda.nextMs <= untilMs) {
-      this.nowMs = Math.max(this.nowMs, this.agenda.nextMs);
-      this.happen(present(this.agenda.pop(), 'event'));
+      if (this.agenda.nextMs > this.nowMs) this.nowMs = this.agenda.nextMs;
+      this.happen(this.agenda.pop() as Agenda);
       if (done?.() === true) return;
     }
     this.nowMs = Math.max(this.nowMs, untilMs);
@@ -257,15 +286,18 @@ export class World {
       case 'call':
         item.call();
         return;
+      case 'answer':
+        this.onAnswer(item.from, item.connection, item.answer);
+        return;
       case 'wake': {
-        const node = this.node(item.nodeId);
+        const { node } = item;
         if (node.running?.instance !== item.instance || node.paused) return;
         if (node.running.wakeAtMs !== item.atMs) return;
         this.feed(node, { kind: 'tick' });
         return;
       }
       case 'persisted': {
-        const node = this.node(item.nodeId);
+        const { node } = item;
         if (node.running?.instance !== item.instance) return;
         node.disk = item.effect.writes.reduce(foldDiskWrite, node.disk);
         node.running.persisting = false;
@@ -273,24 +305,38 @@ export class World {
         else this.feed(node, { kind: 'persisted', ticket: item.effect.ticket });
         return;
       }
-      case 'deliver': {
-        const node = this.node(item.to);
-        if (node.running === null) return;
-        if (item.instance !== null && node.running.instance !== item.instance) return;
-        if (item.from !== null && this.isCut(item.from, item.to)) return;
-        if (node.paused) node.parked.push(item.event);
-        else this.feed(node, item.event);
+      case 'deliver':
+        this.deliver(item);
         return;
-      }
       default:
         unreachable(item);
     }
   }
 
+  private deliver(item: Agenda & { kind: 'deliver' }): void {
+    const { node, instance, event, from } = item;
+    const { running } = node;
+    if (running === null) return;
+    if (instance !== null && running.instance !== instance) return;
+    if (from !== null && (this.network.isCut(from, node.nodeId) || this.network.isReset(from, node.nodeId))) return;
+    if (node.paused) {
+      node.parked.push(event);
+      return;
+    }
+    if (node.serviceMs > 0) {
+      if (running.busyUntilMs > this.nowMs) {
+        this.agenda.push(running.busyUntilMs, { ...item, from: null, instance: running.instance });
+        return;
+      }
+      running.busyUntilMs = this.nowMs + node.serviceMs;
+    }
+    this.feed(node, event);
+  }
+
   private feed(node: SimNode, event: NodeEvent): void {
     const running = present(node.running, 'a running node');
     this.delivered += 1;
-    this.mix(`${node.nodeId} ${event.kind}${event.kind === 'message' ? ` ${event.from} ${event.message.kind}` : ''}`);
+    this.mix(node, event);
     let effects: Effect[];
     try {
       effects = running.node.step(event, this.nowMs);
@@ -299,14 +345,20 @@ export class World {
       this.onCrash(node.nodeId, error as Error);
       return;
     }
-    running.queue.push(...effects);
-    this.release(node, running);
+    this.onStep?.(node, event, effects);
+    if (!running.persisting && running.queue.length === 0) this.release(node, running, effects);
+    else running.queue.push(...effects);
+    if (running.queue.length > 0 && !running.persisting) this.release(node, running, running.queue.splice(0));
   }
 
-  private release(node: SimNode, running: Running): void {
-    while (!running.persisting && running.queue.length > 0) {
-      const effect = present(running.queue.shift(), 'effect');
-      this.carryOut(node, running, effect);
+  /** Carries out effects in order up to a persist; the rest waits for it. */
+  private release(node: SimNode, running: Running, effects: readonly Effect[]): void {
+    for (let index = 0; index < effects.length; index++) {
+      if (running.persisting) {
+        running.queue.push(...effects.slice(index));
+        return;
+      }
+      this.carryOut(node, running, effects[index] as Effect);
       if (node.running !== running) return;
     }
   }
@@ -317,8 +369,8 @@ export class World {
     switch (effect.kind) {
       case 'persist': {
         running.persisting = true;
-        const afterMs = this.options.fsyncMs + this.network.exponential(this.options.meanFsyncExtraMs);
-        this.agenda.push(this.nowMs + afterMs, { kind: 'persisted', nodeId, instance, effect });
+        const afterMs = this.options.fsyncMs + this.fsync.exponential(this.options.meanFsyncExtraMs);
+        this.agenda.push(this.nowMs + afterMs, { kind: 'persisted', node, instance, effect });
         return;
       }
       case 'send':
@@ -326,14 +378,15 @@ export class World {
         return;
       case 'reply': {
         const { connection, answer } = effect;
-        if (this.isCut(nodeId, 'client')) return;
-        this.at(this.nowMs + this.latency(), () => this.onAnswer(nodeId, connection, answer));
+        if (this.network.isCut(nodeId, 'client')) return;
+        const atMs = this.network.streamArrivalMs(nodeId, 'client', String(connection), this.nowMs);
+        this.agenda.push(atMs, { kind: 'answer', from: nodeId, connection, answer });
         return;
       }
       case 'wake':
         running.wakeAtMs = effect.atMs;
         if (effect.atMs !== Number.POSITIVE_INFINITY) {
-          this.agenda.push(Math.max(effect.atMs, this.nowMs), { kind: 'wake', nodeId, instance, atMs: effect.atMs });
+          this.agenda.push(Math.max(effect.atMs, this.nowMs), { kind: 'wake', node, instance, atMs: effect.atMs });
         }
         return;
       case 'notice':
@@ -351,39 +404,31 @@ export class World {
 
   /** Delivers a peer message that was held back, now. */
   inject(from: NodeId, to: NodeId, message: PeerMessage): void {
-    this.schedule(to, { kind: 'message', from, message }, this.latency(), null);
+    this.schedule(this.node(to), { kind: 'message', from, message }, this.network.latency(), null);
   }
 
   /** SIGTERM. */
   shutdown(nodeId: NodeId): void {
-    this.schedule(nodeId, { kind: 'shutdown' }, 0, this.instance(nodeId));
+    this.schedule(this.node(nodeId), { kind: 'shutdown' }, 0, this.instance(nodeId));
   }
 
   /** One draw of a one-way delay, ms. */
   latency(): number {
-    return this.options.network.minLatencyMs + this.network.exponential(this.options.network.meanExtraMs);
+    return this.network.latency();
   }
 
   private send(from: NodeId, to: NodeId, message: PeerMessage): void {
-    const { network } = this.options;
-    if (!this.nodes.has(to) || !this.onSend(from, to, message)) return;
-    if (network.lossChance > 0 && this.network.chance(network.lossChance)) return;
+    const node = this.nodes.get(to);
+    if (node === undefined || !this.onSend(from, to, message)) return;
+    const atMs = this.network.arrivalMs(from, to, this.nowMs);
+    if (atMs === null) return;
     const event: NodeEvent = { kind: 'message', from, message };
-    let atMs = this.nowMs + this.latency();
-    if (network.reorderChance === 0 || !this.network.chance(network.reorderChance)) {
-      const link = `${from}>${to}`;
-      atMs = Math.max(atMs, this.lastDelivery.get(link) ?? 0);
-      this.lastDelivery.set(link, atMs);
-    }
-    this.agenda.push(atMs, { kind: 'deliver', to, instance: null, event, from });
-    if (network.duplicateChance > 0 && this.network.chance(network.duplicateChance)) {
-      const againMs = atMs + this.network.exponential(20);
-      this.agenda.push(againMs, { kind: 'deliver', to, instance: null, event, from });
-    }
+    this.agenda.push(atMs, { kind: 'deliver', node, instance: null, event, from });
+    const againMs = this.network.repeatMs(atMs);
+    if (againMs !== null) this.agenda.push(againMs, { kind: 'deliver', node, instance: null, event, from });
   }
 
-  private schedule(to: NodeId, event: NodeEvent, afterMs: number, instance: number | null): void {
-    this.agenda.push(this.nowMs + afterMs, { kind: 'deliver', to, instance, event, from: null });
+  private schedule(node: SimNode, event: NodeEvent, afterMs: number, instance: number | null): void {
+    this.agenda.push(this.nowMs + afterMs, { kind: 'deliver', node, instance, event, from: null });
   }
 }
-

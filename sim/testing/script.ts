@@ -10,7 +10,8 @@ import { partitionOf } from '../../zaris/model/segments.ts';
 import type { ClusterView, PartitionView } from '../../zaris/model/view.ts';
 import type { Notice } from '../../zaris/node/contract.ts';
 import { ClientHost, type SimClient } from '../client-host.ts';
-import { World, type WorldOptions, calmNetwork } from '../world.ts';
+import { calmNetwork } from '../network.ts';
+import { World, type WorldOptions } from '../world.ts';
 
 export interface ScriptOptions {
   readonly seed?: number;
