@@ -61,6 +61,25 @@ describe('overlap', () => {
     }
   });
 
+  it('another kind stands in only after half of the wait, other nodes at once', async () => {
+    const sole = (made: ReturnType<typeof world>): ChaosOptions['status'] => ({
+      status: async () => {
+        const now = await made.cluster.status();
+        return (
+          now && { ...now, partitions: now.partitions.map((one) => ({ ...one, inSync: one.replicas.slice(0, 1) })) }
+        );
+      },
+    });
+    const made = world(scenario([{ at: 1_000, fault: 'kill', target: 'n1', durationMs: 2_000 }]), {
+      policy: { mayStall: true },
+    });
+    await play({ ...made, options: { ...made.options, status: sole(made) } });
+    const injecting = made.records.find((record) => record.step === 'injecting')!;
+    expect(injecting).toMatchObject({ fault: { kind: 'pause' }, nodeIds: ['n1'] });
+    expect(injecting.atMs).toBeGreaterThan(2_000 + 7_000);
+    expect(storiesOf(made.records)[0]!.change).toContain('would keep no copy');
+  });
+
   it('a kill on a frozen node: the restarted process is frozen until the pause ends', async () => {
     const made = world(
       scenario([

@@ -146,7 +146,10 @@ async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
     rules: rulesFor(intent, nodeIds),
   });
   const usable = (fitting === 'exact' ? [meant] : candidates).filter(
-    (one) => isSuitable(cluster, opened(one), field) && whyUnsupported(cluster, one.intent.fault, unsupported) === null,
+    (one) =>
+      (mayChangeKind || one.intent.fault === event.fault) &&
+      isSuitable(cluster, opened(one), field) &&
+      whyUnsupported(cluster, one.intent.fault, unsupported) === null,
   );
   const fit = fitToBudget(
     status,
