@@ -10,7 +10,6 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, mkdtempSync, openSync, readFileSync, readSync, closeSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import type Docker from 'dockerode';
 import { lastLine, runCommand } from './command.ts';
 import { installDebianPackages } from './engine.ts';
@@ -195,7 +194,9 @@ async function fromDebianPackages(options: BaseImageOptions, node: string, repos
     const progress = await options.docker.importImage(archive.stream, { repo: repository, tag, changes: `ENV PATH=${searchPath}` });
     await followProgress(options.docker, progress);
     await archive.done;
-    await finished(archive.stream).catch(() => {});
+  } catch (error) {
+    if (error instanceof EnvironmentError) throw error;
+    throw new EnvironmentError(`The engine did not take the base image (${messageOf(error)}): ${otherWays}.`);
   } finally {
     await removeRoot(root);
   }

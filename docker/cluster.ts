@@ -2,40 +2,33 @@
  * The real cluster: one container per node on a Docker engine, in a network of its own.
  *
  * Owns everything that a run creates on the engine, from the first network to the last volume, and removes it on
- * disposal, also after a start that failed half-way. Invariant: `setCuts` reconciles to the complete wanted set in every
- * seat, whatever state the nodes are in; nothing here relies on a node being able to run anything.
+ * disposal, also after a start that failed half-way. Invariant: nothing that heals a fault relies on a node being
+ * able to run anything.
  */
 import { present } from '../lib/assert.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Cluster, Endpoint, NodeState, ProbeResult } from '../chaos/ports.ts';
+import type { ClockProbe, Cluster, EffectProbe, Endpoint, LinkRule, NodeState, ProbeResult } from '../chaos/ports.ts';
+import { clockOffsets, readClocks } from './clock-fault.ts';
 import type { CommandResult } from './command.ts';
-import { lastLine } from './command.ts';
 import { SeatContainer, zarisPorts } from './containers.ts';
 import type { NodePorts } from './containers.ts';
-import { cutRules, installChainsScript } from './cut-rules.ts';
-import type { Cut } from './cut-rules.ts';
 import { examineHost, unsupportedFaults } from './doctor.ts';
 import type { Engine } from './engine.ts';
 import { EnvironmentError, messageOf } from './errors.ts';
 import { freeHostPorts, isPortTaken } from './host-ports.ts';
 import { currentOwner, labelsOf } from './labels.ts';
 import type { Owner } from './labels.ts';
+import type { Cut } from './link-rules.ts';
+import { Links } from './links.ts';
+import type { LinkedSeat } from './links.ts';
 import { createNetwork, nodeAddress } from './network.ts';
 import type { RunNetwork } from './network.ts';
-import { chooseNetnsMethod, execInContainer, runInNetns } from './netns.ts';
+import { execInContainer } from './netns.ts';
 import type { NetnsMethod, Seat } from './netns.ts';
 import { NodeLife, removeContainer } from './node-life.ts';
 import type { Effect } from './node-life.ts';
-import {
-  connectScript,
-  datagramScript,
-  datagramsWithoutListener,
-  judgeConnect,
-  probeConnect,
-  probeHealth,
-  probePort,
-  sendDatagrams,
-} from './probes.ts';
+import { outOfMemoryObstacle } from './out-of-memory.ts';
+import { probeHealth } from './probes.ts';
 import { cleanRun } from './sweep.ts';
 
 /** Where a node is reached: `ip` from the other nodes (and from this host), the host ports on 127.0.0.1. */
@@ -67,13 +60,14 @@ export interface DockerClusterOptions {
     index: number,
     addresses: ReadonlyMap<string, NodeAddress>,
   ) => Record<string, string>;
+  /** Start nodes under libfaketime, so that their wall clocks can be moved; costs them time per look at the clock. Default false. */
+  readonly clockFaults?: boolean;
   /** Folder for the logs of every incarnation. */
   readonly logsDir: string;
   readonly onEffect?: (effect: Effect) => void;
   readonly say?: (line: string) => void;
 }
 
-const client: Endpoint = 'client';
 const portTries = 5;
 const maxNodes = 200;
 
@@ -85,11 +79,8 @@ export class DockerCluster implements Cluster, AsyncDisposable {
   private readonly lives = new Map<string, NodeLife>();
   private readonly known = new Map<string, NodeAddress>();
   private network: RunNetwork | null = null;
-  private method: NetnsMethod = 'exec';
+  private links: Links | null = null;
   private nextIndex = 0;
-  private wantedCuts: readonly Cut[] = [];
-  private cutQueue: Promise<unknown> = Promise.resolve();
-  private clientAnswers: boolean | null = null;
   private limits: Promise<ReadonlyMap<string, string>> | null = null;
 
   private constructor(options: DockerClusterOptions) {
@@ -117,10 +108,24 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     const indexes = Array.from({ length: nodeCount }, () => this.nextIndex++);
     const results = await Promise.allSettled(indexes.map((index) => this.createSeat(index)));
     throwFirst(results);
-    for (const index of indexes) present(this.lives.get(nodeIdOf(index)), `seat of ${nodeIdOf(index)}`);
-    this.method = await chooseNetnsMethod(this.options.engine, this.life(nodeIdOf(0)).seat);
-    await this.setCuts([]);
+    this.links = await Links.open({
+      engine: this.options.engine,
+      clock: this.options.clock,
+      seats: () => this.linkedSeats(),
+      gateway: this.network.gateway,
+      listenPort: (this.options.ports ?? zarisPorts).http,
+      onSet: (nodeId, via) => this.options.onEffect?.({ kind: 'links', nodeId, atMs: this.options.clock.nowMs(), via }),
+    });
+    await this.links.setRules([]);
     throwFirst(await Promise.allSettled([...this.lives.values()].map((life) => life.start())));
+  }
+
+  private linkedSeats(): ReadonlyMap<string, LinkedSeat> {
+    const seats = new Map<string, LinkedSeat>();
+    for (const [nodeId, life] of this.lives) {
+      seats.set(nodeId, { seat: life.seat, ip: present(this.known.get(nodeId), `address of ${nodeId}`).ip });
+    }
+    return seats;
   }
 
   private name(suffix: string): string {
@@ -176,11 +181,16 @@ export class DockerCluster implements Cluster, AsyncDisposable {
         ...(options.command === undefined ? {} : { command: options.command }),
         ...(options.memoryBytes === undefined ? {} : { memoryBytes: options.memoryBytes }),
       }),
+      clockFaults: this.clockFaults,
       volumeLabels: labelsOf(options.runId, this.owner, 'disk', nodeId),
       logsDir: options.logsDir,
       onEffect: (effect) => options.onEffect?.(effect),
       onLogLost: (reason) => options.say?.(reason),
     });
+  }
+
+  private get clockFaults(): boolean {
+    return this.options.clockFaults ?? false;
   }
 
   private life(nodeId: string): NodeLife {
@@ -204,7 +214,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
 
   /** How packet rules are set: from the host, or by exec in a node's seat. */
   get netnsMethod(): NetnsMethod {
-    return this.method;
+    return this.openLinks().method;
   }
 
   startNode(nodeId: string): Promise<void> {
@@ -216,7 +226,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     const index = this.nextIndex++;
     await this.createSeat(index);
     const nodeId = nodeIdOf(index);
-    await this.applyCuts();
+    await this.openLinks().reconcile();
     await this.life(nodeId).start();
     return nodeId;
   }
@@ -227,8 +237,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     await life.remove();
     this.lives.delete(nodeId);
     this.known.delete(nodeId);
-    this.wantedCuts = this.wantedCuts.filter((cut) => cut.from !== nodeId && cut.to !== nodeId);
-    await this.applyCuts();
+    await this.openLinks().reconcile();
   }
 
   kill(nodeId: string): Promise<void> {
@@ -257,102 +266,63 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     return life === undefined ? Promise.resolve({ kind: 'absent' }) : life.state();
   }
 
-  async setCuts(cuts: readonly Cut[]): Promise<void> {
-    for (const end of cuts.flatMap((cut) => [cut.from, cut.to])) {
-      if (end !== client && !this.lives.has(end)) throw new Error(`There is no node ${end} to cut off in this cluster.`);
-    }
-    this.wantedCuts = [...cuts];
-    await this.applyCuts();
+  setCuts(cuts: readonly Cut[]): Promise<void> {
+    return this.setLinkRules(cuts.map(({ from, to }) => ({ kind: 'drop', from, to })));
   }
 
-  private applyCuts(): Promise<void> {
-    const next = this.cutQueue.then(() => this.reconcileCuts());
-    this.cutQueue = next.catch(() => {});
-    return next;
+  async setLinkRules(rules: readonly LinkRule[]): Promise<void> {
+    await this.openLinks().setRules(rules);
   }
 
-  private async reconcileCuts(): Promise<void> {
-    const addresses = new Map([...this.known].map(([nodeId, address]) => [nodeId, address.ip]));
-    addresses.set(client, present(this.network, 'network of the run').gateway);
-    const cuts = this.wantedCuts;
-    const results = await Promise.allSettled(
-      [...this.lives.values()].map(async (life) => {
-        const rules = cutRules(life.nodeId, cuts, addresses);
-        const script = `${installChainsScript}\niptables-restore -w 5 --noflush <<'END'\n${rules}END\n`;
-        const result = await runInNetns(this.options.engine, this.method, life.seat, script);
-        if (result.exitCode !== 0) {
-          throw new Error(`The packet rules of ${life.nodeId} could not be set: ${lastLine(result)}.`);
-        }
-        this.options.onEffect?.({ kind: 'cuts', nodeId: life.nodeId, atMs: this.options.clock.nowMs(), via: this.method });
-      }),
-    );
-    throwFirst(results);
+  probeLink(from: Endpoint, to: Endpoint): Promise<ProbeResult> {
+    return this.openLinks().probeLink(from, to);
   }
 
-  /** Does a new TCP connection get through? From `client` it is tried from this process, without the published port. */
-  async probeLink(from: Endpoint, to: Endpoint): Promise<ProbeResult> {
-    const link = `${from} to ${to}`;
-    if (to === client && !(await this.clientIsSeen())) {
-      return this.probed('unknown', `${link}: this host answers no node, also without a cut`);
-    }
-    const address = this.ipOf(to);
-    if (from === client) {
-      const outcome = await probeConnect(address, probePort, link);
-      return { ...outcome, atMs: this.options.clock.nowMs() };
-    }
-    const result = await runInNetns(this.options.engine, this.method, this.life(from).seat, connectScript(address));
-    return { ...judgeConnect(result, link), atMs: this.options.clock.nowMs() };
+  probePacket(from: Endpoint, to: Endpoint): Promise<ProbeResult> {
+    return this.openLinks().probePacket(from, to);
   }
 
-  /**
-   * Do packets get through in this direction alone, whatever happens to answers? Datagrams to a port without listener
-   * are counted by the receiver's kernel. Only where this host sees the engine's processes; else `unknown`.
-   */
-  async probePackets(from: Endpoint, to: Endpoint): Promise<ProbeResult> {
-    const link = `packets ${from} to ${to}`;
-    if (to === client || this.method !== 'nsenter') return this.probed('unknown', `${link}: cannot be counted here`);
-    const { pid } = this.life(to).seat;
-    const before = datagramsWithoutListener(pid);
-    const sent =
-      from === client
-        ? await sendDatagrams(this.ipOf(to))
-        : await runInNetns(this.options.engine, this.method, this.life(from).seat, datagramScript(this.ipOf(to)));
-    if (sent.exitCode !== 0) return this.probed('unknown', `${link}: ${lastLine(sent)}`);
-    const arrived = datagramsWithoutListener(pid) - before;
-    if (Number.isNaN(arrived)) return this.probed('unknown', `${link}: the kernel does not count`);
-    return this.probed(arrived > 0 ? 'reachable' : 'unreachable', `${link}: ${arrived} arrived`);
+  probeRule(rule: LinkRule): Promise<EffectProbe> {
+    return this.openLinks().probeRule(rule);
   }
 
-  private probed(outcome: ProbeResult['outcome'], evidence: string): ProbeResult {
-    return { outcome, evidence, atMs: this.options.clock.nowMs() };
+  private openLinks(): Links {
+    return present(this.links, 'links of the cluster');
   }
 
-  private ipOf(end: Endpoint): string {
-    if (end === client) return present(this.network, 'network of the run').gateway;
-    const address = this.known.get(end);
-    if (address === undefined) throw new Error(`There is no node ${end} in this cluster.`);
-    return address.ip;
+  async setClockOffset(nodeId: string, offsetMs: number): Promise<void> {
+    await this.life(nodeId).setClockOffset(offsetMs);
   }
 
-  /** A host whose firewall answers nobody cannot prove a cut; found out from a node that no cut concerns. */
-  private async clientIsSeen(): Promise<boolean> {
-    if (this.clientAnswers !== null) return this.clientAnswers;
-    const cut = new Set(this.wantedCuts.flatMap((item) => [item.from, item.to]));
-    const free = this.nodeIds().find((nodeId) => !cut.has(nodeId));
-    if (free === undefined) return true;
-    const result = await runInNetns(this.options.engine, this.method, this.life(free).seat, connectScript(this.ipOf(client)));
-    this.clientAnswers = judgeConnect(result, '').outcome === 'reachable';
-    return this.clientAnswers;
+  /** Reads the clocks from a process beside the node's, under the same environment and offset. */
+  async probeClock(nodeId: string): Promise<ClockProbe> {
+    const id = this.life(nodeId).container;
+    if (id === null) throw new Error(`${nodeId} has no container whose clock could be read.`);
+    const reading = await readClocks(this.options.engine.docker, id, nodeId);
+    return { ...clockOffsets(reading), atMs: this.options.clock.nowMs() };
+  }
+
+  oom(nodeId: string): Promise<void> {
+    return this.life(nodeId).oom();
   }
 
   probeNode(nodeId: string): Promise<ProbeResult> {
     const address = this.known.get(nodeId);
-    if (address === undefined) return Promise.resolve(this.probed('unreachable', `${nodeId} is not in this cluster`));
+    if (address === undefined) {
+      return Promise.resolve({ outcome: 'unreachable', evidence: `${nodeId} is not in this cluster`, atMs: this.options.clock.nowMs() });
+    }
     return probeHealth(this.options.clock, address.hostHttpPort, this.options.healthPath ?? '/health', nodeId);
   }
 
   unsupported(): Promise<ReadonlyMap<string, string>> {
-    this.limits ??= examineHost(this.options.engine, this.options.base).then(unsupportedFaults);
+    this.limits ??= examineHost(this.options.engine, this.options.base).then((capabilities) => {
+      const reasons = new Map(unsupportedFaults(capabilities));
+      if (!reasons.has('latency')) reasons.set('latency', 'the Docker cluster has no rule that delays packets');
+      if (!this.clockFaults) reasons.set('clock', 'this cluster was started without clock faults');
+      const obstacle = outOfMemoryObstacle(this.options.engine.local);
+      if (obstacle !== null) reasons.set('oom', obstacle);
+      return reasons;
+    });
     return this.limits;
   }
 
@@ -372,6 +342,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
   async dispose(): Promise<void> {
     const removed = await Promise.allSettled([...this.lives.values()].map((life) => life.remove()));
     this.lives.clear();
+    this.links?.close();
     // By label, so that what a failed step left behind goes too.
     await cleanRun(this.options.engine.docker, this.options.runId);
     throwFirst(removed);

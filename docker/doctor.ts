@@ -50,13 +50,8 @@ const netnsChecks: readonly Check[] = [
     script: 'tc qdisc add dev lo root netem delay 50ms && tc qdisc show dev lo | grep netem; r=$?; tc qdisc del dev lo root 2>/dev/null; exit $r',
   },
   {
-    name: 'token bucket',
-    faults: [],
-    script: 'tc qdisc add dev lo root tbf rate 1mbit burst 32kbit latency 400ms && tc qdisc show dev lo | grep tbf; r=$?; tc qdisc del dev lo root 2>/dev/null; exit $r',
-  },
-  {
-    name: 'hashlimit',
-    faults: [],
+    name: 'rate limit (hashlimit)',
+    faults: ['bandwidth'],
     script:
       'iptables -w 5 -A INPUT -s 192.0.2.4 -m hashlimit --hashlimit-above 100kb/s --hashlimit-mode srcip --hashlimit-name zaris -j DROP && iptables -w 5 -S INPUT | grep 192.0.2.4',
   },
@@ -112,14 +107,6 @@ async function checkNetns(engine: Engine, method: NetnsMethod, seat: Seat): Prom
     const evidence = said === '' ? `exit code ${result.exitCode}` : said;
     found.push({ name: check.name, able: result.exitCode === 0, evidence, faults: check.faults });
   }
-  const shapers = found.filter((item) => item.name === 'token bucket' || item.name === 'hashlimit');
-  const means = shapers.filter((item) => item.able).map((item) => item.name);
-  found.push({
-    name: 'bandwidth',
-    able: means.length > 0,
-    evidence: means.length > 0 ? `by ${means.join(' or ')}` : shapers.map((item) => `${item.name}: ${item.evidence}`).join('; '),
-    faults: ['bandwidth'],
-  });
   return found;
 }
 

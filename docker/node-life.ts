@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { Clock } from '../lib/clock.ts';
 import type { NodeState } from '../chaos/ports.ts';
+import { clockEnvironment, offsetFile, offsetText, writeOffset } from './clock-fault.ts';
 import { NodeContainer } from './containers.ts';
 import type { NodeSpec } from './containers.ts';
 import type { Engine } from './engine.ts';
@@ -16,13 +17,14 @@ import { messageOf } from './errors.ts';
 import { readIncarnationLog, saveIncarnationLog } from './incarnation-logs.ts';
 import { processBelongsTo, processIsGone } from './netns.ts';
 import type { Seat } from './netns.ts';
+import { runOutOfMemory } from './out-of-memory.ts';
 
 /** Something done to a node took effect; `atMs` is monotonic. */
 export interface Effect {
-  readonly kind: 'started' | 'killed' | 'stopped' | 'paused' | 'resumed' | 'wiped' | 'removed' | 'cuts';
+  readonly kind: 'started' | 'killed' | 'stopped' | 'paused' | 'resumed' | 'wiped' | 'removed' | 'links' | 'clock';
   readonly nodeId: string;
   readonly atMs: number;
-  /** The means, for reports: `signal` (from the host), `engine`, `nsenter`, `exec`. */
+  /** The means, for reports: `signal` (from the host), `engine`, `memory`, `nsenter`, `exec`. */
   readonly via: string;
 }
 
@@ -34,6 +36,8 @@ export interface NodeLifeOptions {
   readonly seat: Seat;
   /** Called for each container made, so that its environment is fresh. */
   readonly spec: () => NodeSpec;
+  /** Can the wall clock of its process be moved? It costs the process a file read per look at the clock. */
+  readonly clockFaults: boolean;
   readonly volumeLabels: Record<string, string>;
   readonly logsDir: string;
   readonly onEffect: (effect: Effect) => void;
@@ -44,6 +48,9 @@ const deathTimeoutMs = 15_000;
 const statusOf = (error: unknown): number => (error as { statusCode?: number }).statusCode ?? 0;
 const isGone = (error: unknown): boolean => statusOf(error) === 404;
 
+/** Names one incarnation: the container and when it was started. */
+const instanceOf = (about: Docker.ContainerInspectInfo): string => `${about.Id.slice(0, 12)}@${about.State.StartedAt}`;
+
 /** One node's containers and disk. */
 export class NodeLife {
   readonly nodeId: string;
@@ -52,6 +59,8 @@ export class NodeLife {
   private readonly docker: Docker;
   private containerId: string | null = null;
   private incarnation = 0;
+  private clockOffsetMs = 0;
+  private killedForMemory: string | null = null;
   private unsavedStart: string | null = null;
   private queue: Promise<unknown> = Promise.resolve();
 
@@ -92,9 +101,12 @@ export class NodeLife {
     const about = await this.inspect();
     if (about === null || about.State.Status === 'created') return { kind: 'absent' };
     const { State: state } = about;
-    const instance = `${about.Id.slice(0, 12)}@${state.StartedAt}`;
+    const instance = instanceOf(about);
     if (state.Paused) return { kind: 'paused', instance };
-    if (!state.Running) return { kind: 'exited', instance, exitCode: state.ExitCode, oomKilled: state.OOMKilled };
+    if (!state.Running) {
+      const oomKilled = state.OOMKilled || instance === this.killedForMemory;
+      return { kind: 'exited', instance, exitCode: state.ExitCode, oomKilled };
+    }
     const ageMs = this.options.clock.wallMs() - Date.parse(state.StartedAt);
     return { kind: 'running', instance, since: this.options.clock.nowMs() - ageMs };
   }
@@ -122,8 +134,12 @@ export class NodeLife {
     const spec = this.options.spec();
     // Creating a volume that is there already leaves it as it is.
     await this.docker.createVolume({ Name: spec.volume, Labels: this.options.volumeLabels });
-    const started = await new NodeContainer(spec).start();
-    this.containerId = started.getId();
+    const environment = this.options.clockFaults ? { ...spec.environment, ...clockEnvironment } : spec.environment;
+    const container = new NodeContainer({ ...spec, environment });
+    if (this.options.clockFaults) {
+      container.withCopyContentToContainer([{ content: offsetText(this.clockOffsetMs), target: offsetFile }]);
+    }
+    this.containerId = (await container.start()).getId();
   }
 
   /** SIGKILL, also of a frozen process: the signal waits for it, then it is thawed into its death. */
@@ -223,6 +239,30 @@ export class NodeLife {
       if (about?.State.Paused !== true) return;
       await this.thaw(this.docker.getContainer(about.Id));
       this.effect('resumed', 'engine');
+    });
+  }
+
+  /** Moves the wall clock of its process; a later incarnation starts with the same offset. */
+  setClockOffset(offsetMs: number): Promise<void> {
+    return this.inOrder(async () => {
+      if (!this.options.clockFaults) throw new Error(`The clock of ${this.nodeId} cannot be moved: this cluster was started without clock faults.`);
+      this.clockOffsetMs = offsetMs;
+      if (this.containerId === null) return;
+      await writeOffset(this.docker, this.containerId, offsetMs);
+      this.effect('clock', 'engine');
+    });
+  }
+
+  /** Has the kernel kill its process for memory; a frozen one is thawed for it, it could not be killed otherwise. */
+  oom(): Promise<void> {
+    return this.inOrder(async () => {
+      const about = await this.inspect();
+      if (about?.State.Running !== true) return;
+      if (about.State.Paused) await this.thaw(this.docker.getContainer(about.Id));
+      await runOutOfMemory(this.docker, about, this.nodeId);
+      this.killedForMemory = instanceOf(about);
+      this.effect('killed', 'memory');
+      await this.saveLog();
     });
   }
 

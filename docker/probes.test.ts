@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { judgeConnect, probeConnect, probeHealth, readNoPorts } from './probes.ts';
+import { hasListener, judgeConnect, probeConnect, probeHealth, readNoPorts } from './probes.ts';
 
 const ended = (exitCode: number, stderr = '') => ({ exitCode, stdout: '', stderr, timedOut: false });
 
@@ -18,6 +18,18 @@ describe('judgeConnect', () => {
   });
 });
 
+describe('a refusal', () => {
+  it('is an answer where nobody listens, and a rule at work where somebody does', () => {
+    const refused = ended(1, 'bash: connect: Connection refused');
+    expect([judgeConnect(refused, 'x', false).outcome, judgeConnect(refused, 'x', true).outcome]).toEqual(['reachable', 'unreachable']);
+  });
+
+  it('finds listeners, not mere connections, in the kernel tables', () => {
+    const table = '  sl  local_address rem_address   st\n   0: 00000000:1E7A 00000000:0000 0A 0\n   1: 0B07A8C0:1EB5 0C07A8C0:9999 01 0\n';
+    expect([hasListener(table, 7802), hasListener(table, 7861), hasListener(table, 0x7a)]).toEqual([true, false, false]);
+  });
+});
+
 describe('probes from this process', () => {
   const clock = { nowMs: () => 5, wallMs: () => 0 };
 
@@ -25,9 +37,9 @@ describe('probes from this process', () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    expect((await probeConnect('127.0.0.1', port, 'x')).evidence).toBe('x: connected');
+    expect((await probeConnect({ address: '127.0.0.1', port, listens: false }, 'x')).evidence).toBe('x: connected');
     await new Promise((resolve) => server.close(resolve));
-    expect((await probeConnect('127.0.0.1', port, 'x')).evidence).toBe('x: refused, so answered');
+    expect((await probeConnect({ address: '127.0.0.1', port, listens: false }, 'x')).evidence).toBe('x: refused, so answered');
     expect((await probeHealth(clock, port, '/health', 'n1')).outcome).toBe('unreachable');
   });
 

@@ -9,27 +9,38 @@ import { get } from 'node:http';
 import { connect } from 'node:net';
 import type { Clock } from '../lib/clock.ts';
 import type { ProbeResult } from '../chaos/ports.ts';
-import { runCommand } from './command.ts';
 import type { CommandResult } from './command.ts';
 
 /** A port that nobody listens on: the answer comes from the kernel, and no server sees a stray connection. */
 export const probePort = 9;
 const connectTimeoutMs = 700;
 const healthTimeoutMs = 1_000;
-const probedPackets = 3;
 
 type Outcome = Omit<ProbeResult, 'atMs'>;
 
 /** The script that tries one TCP connection from the network namespace it runs in. */
-export function connectScript(address: string, port = probePort): string {
-  return `timeout ${connectTimeoutMs / 1000} bash -c 'exec 3<>/dev/tcp/${address}/${port}'`;
+export function connectScript(target: ProbeTarget): string {
+  return `timeout ${connectTimeoutMs / 1000} bash -c 'exec 3<>/dev/tcp/${target.address}/${target.port}'`;
+}
+
+/** Where a connection is tried: a refusal there is a rule's doing while somebody listens, and else the kernel's answer. */
+export interface ProbeTarget {
+  readonly address: string;
+  readonly port: number;
+  readonly listens: boolean;
+}
+
+function judgeRefusal(link: string, listens: boolean): Outcome {
+  return listens
+    ? { outcome: 'unreachable', evidence: `${link}: refused, though somebody listens` }
+    : { outcome: 'reachable', evidence: `${link}: refused, so answered` };
 }
 
 /** What the connect script's end says about the link. */
-export function judgeConnect(result: CommandResult, link: string): Outcome {
+export function judgeConnect(result: CommandResult, link: string, listens = false): Outcome {
   const said = result.stderr.trim().split('\n').at(-1) ?? '';
   if (result.exitCode === 0) return { outcome: 'reachable', evidence: `${link}: connected` };
-  if (/connection refused|reset by peer/i.test(said)) return { outcome: 'reachable', evidence: `${link}: refused, so answered` };
+  if (/connection refused|reset by peer/i.test(said)) return judgeRefusal(link, listens);
   if (result.exitCode === 124) return { outcome: 'unreachable', evidence: `${link}: no answer in ${connectTimeoutMs} ms` };
   if (/no route|network is unreachable|host is down|timed out|not permitted/i.test(said)) {
     return { outcome: 'unreachable', evidence: `${link}: ${said}` };
@@ -38,9 +49,9 @@ export function judgeConnect(result: CommandResult, link: string): Outcome {
 }
 
 /** Tries one TCP connection from this process. */
-export function probeConnect(address: string, port: number, link: string): Promise<Outcome> {
+export function probeConnect(target: ProbeTarget, link: string): Promise<Outcome> {
   return new Promise((resolve) => {
-    const socket = connect({ host: address, port });
+    const socket = connect({ host: target.address, port: target.port });
     const finish = (outcome: Outcome): void => {
       clearTimeout(timer);
       socket.destroy();
@@ -53,13 +64,22 @@ export function probeConnect(address: string, port: number, link: string): Promi
     socket.on('connect', () => finish({ outcome: 'reachable', evidence: `${link}: connected` }));
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') {
-        finish({ outcome: 'reachable', evidence: `${link}: refused, so answered` });
+        finish(judgeRefusal(link, target.listens));
       } else if (['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EHOSTDOWN'].includes(error.code ?? '')) {
         finish({ outcome: 'unreachable', evidence: `${link}: ${error.code}` });
       } else {
         finish({ outcome: 'unknown', evidence: `${link}: ${error.code ?? error.message}` });
       }
     });
+  });
+}
+
+/** Does somebody listen on `port`, by the text of /proc/net/tcp and tcp6? */
+export function hasListener(tables: string, port: number): boolean {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return tables.split('\n').some((line) => {
+    const [, local, , state] = line.trim().split(/\s+/);
+    return state === '0A' && local?.endsWith(suffix) === true;
   });
 }
 
@@ -84,7 +104,7 @@ export function probeHealth(clock: Clock, port: number, path: string, nodeId: st
 }
 
 /** The kernel's count of datagrams that came in for a port nobody listens on, in the namespace of `pid`. */
-export function datagramsWithoutListener(pid: number): number {
+export function datagramsWithoutListener(pid: number | 'self'): number {
   return readNoPorts(readFileSync(`/proc/${pid}/net/snmp`, 'utf8'));
 }
 
@@ -93,14 +113,4 @@ export function readNoPorts(snmp: string): number {
   const [names, values] = snmp.split('\n').filter((line) => line.startsWith('Udp: ')).map((line) => line.split(' '));
   const index = names?.indexOf('NoPorts') ?? -1;
   return index < 0 ? Number.NaN : Number(values?.[index]);
-}
-
-/** The script that sends a few datagrams, each lost on its own. */
-export function datagramScript(address: string, port = probePort): string {
-  return `for i in $(seq ${probedPackets}); do echo probe 2>/dev/null >/dev/udp/${address}/${port}; done; true`;
-}
-
-/** Sends the datagrams from this host. */
-export async function sendDatagrams(address: string): Promise<CommandResult> {
-  return await runCommand('bash', ['-c', datagramScript(address)]);
 }
