@@ -34,7 +34,9 @@ export class Ballot {
 
   /** Half of the others or more refused: with one voter dead, this is what a split looks like. */
   isContested(groups: readonly (readonly Voter[])[]): boolean {
-    return groups.some((voters) => 2 * voters.filter((v) => this.refusals.has(voterKey(v))).length >= voters.length - 1);
+    return groups.some(
+      (voters) => 2 * voters.filter((v) => this.refusals.has(voterKey(v))).length >= voters.length - 1,
+    );
   }
 }
 

@@ -101,7 +101,10 @@ export class RaftLog {
 
   configAt(index: number): RaftConfig {
     assert(index >= this.base.index, 'config asked for below the base');
-    return present(this.configs.findLast((placed) => placed.index <= index), 'config at index').config;
+    return present(
+      this.configs.findLast((placed) => placed.index <= index),
+      'config at index',
+    ).config;
   }
 
   /** Up to `limit` entries from `index` on. */

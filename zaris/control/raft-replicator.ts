@@ -8,13 +8,7 @@
  * Worst outcome if wrong: an entry counted on a disk that does not hold it, hence a lost commit.
  */
 import { assert } from '../../lib/assert.ts';
-import type {
-  RaftAccepted,
-  RaftAppend,
-  RaftInstall,
-  RaftRejected,
-  Voter,
-} from '../model/raft-wire.ts';
+import type { RaftAccepted, RaftAppend, RaftInstall, RaftRejected, Voter } from '../model/raft-wire.ts';
 import type { NodeId } from '../model/ids.ts';
 import { sameVoter, voterKey } from './raft-config.ts';
 import type { RaftLog } from './raft-log.ts';

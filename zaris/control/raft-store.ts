@@ -90,7 +90,10 @@ export class RaftStore {
   }
 
   private commit(index: number): void {
-    assert(index >= this.committed && index <= this.log.lastIndex, 'the commit index never decreases nor leaves the log');
+    assert(
+      index >= this.committed && index <= this.log.lastIndex,
+      'the commit index never decreases nor leaves the log',
+    );
     this.committed = index;
   }
 

@@ -199,7 +199,9 @@ export class RaftWorld {
     return [...this.nodes.values()].every(({ raft, disk }) => {
       const log = raft?.['store'].log;
       const inMemory = log === undefined ? [] : log.slice(log.baseIndex + 1, Infinity);
-      return [...disk.entries, ...inMemory].every((entry) => entry.kind !== 'config' || entry.index <= this.committedIndex);
+      return [...disk.entries, ...inMemory].every(
+        (entry) => entry.kind !== 'config' || entry.index <= this.committedIndex,
+      );
     });
   }
 

@@ -344,9 +344,9 @@ export class Raft {
 
   private append(body: NewEntry): Proposed {
     assert(this.leadership !== null, 'only a leader appends');
-    const { kind, index, raftTerm } = this.store.append(body, this.currentTerm);
-    if (kind === 'config') this.followMembers(this.leadership.replicator);
-    return { index, raftTerm };
+    const at = this.store.append(body, this.currentTerm);
+    if (at.kind === 'config') this.followMembers(this.leadership.replicator);
+    return { index: at.index, raftTerm: at.raftTerm };
   }
 
   /** Replicates to all members; voters of an old config stay until the new one is committed. */
@@ -381,8 +381,6 @@ export class Raft {
       this.follow(null);
     }
   }
-
-  // Following.
 
   private followThe(message: RaftAppend | RaftInstall): void {
     const { sender, raftTerm, round } = message;
