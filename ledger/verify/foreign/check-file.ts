@@ -6,7 +6,7 @@
 
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import type { SearchBudget } from '../search/budget.ts';
-import { groupByKey, judgeKeys } from '../search/judge-keys.ts';
+import { groupsOf, judgeKeys } from '../search/judge-keys.ts';
 import { casKind, failedStatus, readKind, unknownStatus } from '../search/register-history.ts';
 import { judgeCasRegister, toJudgement } from './cas-register.ts';
 import type { ByteSource, ChistHistory } from './chist.ts';
@@ -142,7 +142,6 @@ function judgeTextFile(
   budget: SearchBudget,
 ): Judged {
   const { operations, total } = readOperations(readText(path), format);
-  if (total === 0) throw new UserError('the file holds no operation');
   return { judgement: judgeOperations(operations, format, model, initial, budget), operations: total };
 }
 
@@ -187,7 +186,6 @@ function judgeChistFile(path: string, initial: Value, budget: SearchBudget, memo
   try {
     const source: ByteSource = { size: fstatSync(file).size, read: (into, position) => readFully(file, into, position) };
     const { operations } = readChistHeader(source);
-    if (operations === 0) throw new UserError('the file holds no operation');
     if (initial !== null && typeof initial !== 'number') throw new UserError('--initial must be nil or a number for format chist');
     const neededBytes = operations * chistBytesPerOperation;
     if (neededBytes > memoryBytes) {
@@ -202,9 +200,8 @@ function judgeChistFile(path: string, initial: Value, budget: SearchBudget, memo
 }
 
 function judgeChist(chist: ChistHistory, initial: number, budget: SearchBudget): Judgement {
-  const { history, key, keyCount } = chist;
-  const groups = groupByKey(history, key, keyCount);
-  const verdict = judgeKeys(history, groups, initial, budget);
+  const { history, starts } = chist;
+  const verdict = judgeKeys(history, groupsOf(history, starts), initial, budget);
   const valueName = (value: number): string => (value === -1 ? 'nil' : String(value));
   return toJudgement(verdict, history, {
     keyName: String,
@@ -224,7 +221,7 @@ function placeOfRecord(chist: ChistHistory, operation: number, show: (value: num
   const outcome = status[operation] === failedStatus ? ' → failed' : status[operation] === unknownStatus ? ' → unknown' : '';
   const end = complete[operation] === Infinity ? 'open' : String(complete[operation]!);
   return {
-    line: operation + 1,
+    line: chist.record[operation]! + 1,
     completeLine: null,
     process: String(chist.process[operation]!),
     text: `${what}${outcome} [${invoke[operation]!}, ${end}] ns`,

@@ -4,6 +4,7 @@
  * Owns the record's layout and its plausibility; a truncated or damaged file must be refused, never judged in part.
  */
 
+import { startsOf } from '../search/judge-keys.ts';
 import type { RegisterHistory } from '../search/register-history.ts';
 import { allocateHistory, casKind, failedStatus, readKind, unknownStatus } from '../search/register-history.ts';
 import { UserError } from './user-error.ts';
@@ -12,7 +13,7 @@ const magic = 'CHIST01\0';
 const headerBytes = 32;
 const recordBytes = 48;
 const recordWords = recordBytes / 4;
-const recordsPerChunk = 65_536;
+const recordsPerChunk = 16_384;
 
 /** Bytes that the columns take for each operation, its place in the order by key included. */
 export const chistBytesPerOperation = 2 + 4 * 8 + 3 * 4;
@@ -24,12 +25,15 @@ export interface ByteSource {
   read(into: Uint8Array, position: number): void;
 }
 
-/** A bulk history. */
+/** A bulk history. Operations stand key after key, so that a key is read from one place in memory. */
 export interface ChistHistory {
   readonly history: RegisterHistory;
-  readonly key: Uint32Array;
+  /** Operations of key k: from `starts[k]` up to `starts[k + 1]`. */
+  readonly starts: Uint32Array;
+  /** Per operation. */
   readonly process: Uint32Array;
-  readonly keyCount: number;
+  /** Per operation: its record in the file, from 0. */
+  readonly record: Uint32Array;
 }
 
 /** The number of operations that the header promises. Throws {@link UserError} for anything but a complete CHIST01 file. */
@@ -51,45 +55,66 @@ export function readChistHeader(source: ByteSource): { readonly operations: numb
   return { operations, keys: view.getUint32(8, true) };
 }
 
-/** Reads all records. Values and times are below 2^53, so numbers hold them. */
+/** Reads all records, in two passes: one counts the operations of each key. Values and times are below 2^53. */
 export function readChist(source: ByteSource): ChistHistory {
   const { operations, keys } = readChistHeader(source);
+  const counts = new Uint32Array(keys);
+  forEachChunk(source, operations, (words, _highs, first, count) => {
+    for (let index = 0; index < count; index++) {
+      const key = words[index * recordWords]!;
+      if (key >= keys) throw new UserError(`record ${first + index + 1}: key ${key} is not below the header's ${keys}`);
+      counts[key]!++;
+    }
+  });
+  const starts = startsOf(counts);
+  const place = starts.slice();
   const history = allocateHistory(operations);
-  const key = new Uint32Array(operations);
+  const { kind, status, a, b, invoke, complete } = history;
   const process = new Uint32Array(operations);
+  const record = new Uint32Array(operations);
+  forEachChunk(source, operations, (words, highs, first, count) => {
+    for (let index = 0; index < count; index++) {
+      const at = index * recordWords;
+      const operation = place[words[at]!]!++;
+      record[operation] = first + index;
+      process[operation] = words[at + 1]!;
+      kind[operation] = words[at + 2]! & 0xff;
+      status[operation] = (words[at + 2]! >>> 8) & 0xff;
+      a[operation] = highs[at + 5]! * 4294967296 + words[at + 4]!;
+      b[operation] = highs[at + 7]! * 4294967296 + words[at + 6]!;
+      invoke[operation] = highs[at + 9]! * 4294967296 + words[at + 8]!;
+      complete[operation] = highs[at + 11]! * 4294967296 + words[at + 10]!;
+      checkRecord(history, operation, first + index);
+    }
+  });
+  return { history, starts, process, record };
+}
+
+/** Hands the records over chunk by chunk, as unsigned and as signed words; both are the same memory, used again. */
+function forEachChunk(
+  source: ByteSource,
+  operations: number,
+  visit: (words: Uint32Array, highs: Int32Array, first: number, count: number) => void,
+): void {
   const chunk = new Uint8Array(recordsPerChunk * recordBytes);
   const words = new Uint32Array(chunk.buffer);
   const highs = new Int32Array(chunk.buffer);
   for (let first = 0; first < operations; first += recordsPerChunk) {
     const count = Math.min(recordsPerChunk, operations - first);
     source.read(chunk.subarray(0, count * recordBytes), headerBytes + first * recordBytes);
-    for (let index = 0; index < count; index++) {
-      const at = index * recordWords;
-      const operation = first + index;
-      key[operation] = words[at]!;
-      process[operation] = words[at + 1]!;
-      history.kind[operation] = words[at + 2]! & 0xff;
-      history.status[operation] = (words[at + 2]! >>> 8) & 0xff;
-      history.a[operation] = highs[at + 5]! * 4294967296 + words[at + 4]!;
-      history.b[operation] = highs[at + 7]! * 4294967296 + words[at + 6]!;
-      history.invoke[operation] = highs[at + 9]! * 4294967296 + words[at + 8]!;
-      history.complete[operation] = highs[at + 11]! * 4294967296 + words[at + 10]!;
-      checkRecord(history, operation, words[at]!, keys);
-    }
+    visit(words, highs, first, count);
   }
-  return { history, key, process, keyCount: keys };
 }
 
-function checkRecord(history: RegisterHistory, operation: number, key: number, keys: number): void {
+function checkRecord(history: RegisterHistory, operation: number, record: number): void {
   const kind = history.kind[operation]!;
   const status = history.status[operation]!;
   const invoke = history.invoke[operation]!;
   const complete = history.complete[operation]!;
   // The record's number stands in for the line.
   const refuse = (reason: string): never => {
-    throw new UserError(`record ${operation + 1}: ${reason}`);
+    throw new UserError(`record ${record + 1}: ${reason}`);
   };
-  if (key >= keys) refuse(`key ${key} is not below the header's ${keys}`);
   if (kind > casKind) refuse(`kind ${kind} is none of 0 (read), 1 (write), 2 (compare-and-set)`);
   if (status > unknownStatus) refuse(`status ${status} is none of 0 (ok), 1 (failed), 2 (unknown)`);
   if (status === failedStatus && kind !== casKind) refuse('only a compare-and-set can have failed');

@@ -18,12 +18,14 @@ const pair = /^\[\s*(-?\d+|nil)[\s,]+(-?\d+|nil)\s*\]$/;
 /** Reads the operations. A `fail` outcome in the result is always a compare-and-set that observed another value. */
 export function readEtcdLog(text: string): ForeignHistory {
   const pairing = new EventPairing();
+  let events = 0;
   forEachLine(text, (content, line) => {
     const match = eventLine.exec(content);
     if (match === null) {
       if (otherLogger.test(content)) return;
       throw new UserError('not an event "INFO  jepsen.util - PROCESS TYPE F VALUE"', line);
     }
+    events++;
     const [, process, type, f, value = ''] = match;
     if (process === ':nemesis' || process === 'nemesis') return;
     if (!number.test(process!)) throw new UserError(`process ${process} is not a number`, line);
@@ -32,6 +34,7 @@ export function readEtcdLog(text: string): ForeignHistory {
     }
     pairing.add({ process: process!, type, f: f!, key: null, value: parseValue(type, f!, value, line), line });
   });
+  if (events === 0) throw new UserError('the file holds no event of this format');
   for (const operation of pairing.operations) checkAgreement(operation);
   // A timed-out read returned nothing.
   return pairing.without(({ f, outcome }) => f === 'read' && outcome === 'fail');

@@ -16,6 +16,8 @@ import { nameOf, Tagged, ValueMap } from './value.ts';
 export function readJepsenEdn(text: string): ForeignHistory {
   const pairing = new EventPairing();
   const reader = new EdnReader(text);
+  // `[]`, or nothing but nemesis, is a history without operations; nothing at all is more likely a mishap.
+  if (reader.isAtEnd()) throw new UserError('the file is empty');
   while (!reader.isAtEnd()) {
     const isSequence = reader.enterSequence();
     for (;;) {
@@ -31,6 +33,7 @@ export function readJepsenEdn(text: string): ForeignHistory {
 /** One array of objects. */
 export function readJepsenJson(text: string): ForeignHistory {
   const pairing = new EventPairing();
+  if (text.trim() === '') throw new UserError('the file is empty');
   for (const { value, line } of readJsonElements(text)) addEvent(pairing, value, line);
   return happened(pairing);
 }

@@ -20,6 +20,7 @@ export function readKvLog(text: string): ForeignHistory {
     if (!(form.value instanceof ValueMap) || !reader.isAtEnd()) throw new UserError('not one map', line);
     addEvent(pairing, form.value, line);
   });
+  if (pairing.operations.length === 0) throw new UserError('the file holds no event of this format');
   return pairing.without(({ outcome }) => outcome === 'fail');
 }
 

@@ -21,6 +21,11 @@ export function unlimitedBudget(memoBytes = defaultMemoBytes): SearchBudget {
   return { nowMs: () => 0, deadlineMs: Infinity, memoBytes };
 }
 
+/** The same budget, but with at most `sliceMs` from now on. */
+export function sliceOf(budget: SearchBudget, sliceMs: number): SearchBudget {
+  return { ...budget, deadlineMs: Math.min(budget.deadlineMs, budget.nowMs() + sliceMs) };
+}
+
 /** True when the time is over. */
 export function isOutOfTime(budget: SearchBudget): boolean {
   return budget.nowMs() >= budget.deadlineMs;

@@ -49,7 +49,7 @@ export class ClusterTable {
 
   /** Builds the clusters of a key. Returns false when two operations may write one value, or one writes the initial. */
   fill(history: RegisterHistory, operations: Uint32Array, initial: number, cut: HistoryCut): boolean {
-    this.begin(initial);
+    this.begin(initial, operations.length);
     const { kind, status, a, b, invoke, complete } = history;
     for (let index = 0; index < operations.length; index++) {
       const operation = operations[index]!;
@@ -79,8 +79,8 @@ export class ClusterTable {
     return true;
   }
 
-  private begin(initial: number): void {
-    this.ids.begin();
+  private begin(initial: number, expected: number): void {
+    this.ids.begin(expected);
     this.count = 0;
     this.denials.length = 0;
     this.denialCluster.length = 0;

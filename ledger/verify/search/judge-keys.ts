@@ -6,6 +6,7 @@
  */
 
 import type { SearchBudget } from './budget.ts';
+import { isOutOfTime, sliceOf } from './budget.ts';
 import type { RegisterEvidence, RegisterMethod } from './register-checker.ts';
 import { RegisterChecker } from './register-checker.ts';
 import type { RegisterHistory } from './register-history.ts';
@@ -36,31 +37,59 @@ export interface RegistersVerdict {
   readonly unknown: readonly number[];
 }
 
+/** In each round an undecided key gets its share of this part of the time left, but at least so many milliseconds. */
+const shareOfTimeLeft = 0.25;
+const minSliceMs = 100;
+
+/** Milliseconds for all evidence together. */
+const evidenceMs = 10_000;
+
 /** Keys for which evidence is worked out. */
 const maxExplainedKeys = 16;
 
-/** Groups operations by key with a counting sort, then by invocation where the history is not in that order. */
+/** Where each key's operations start when they stand key after key, from the number of operations of each key. */
+export function startsOf(counts: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(counts.length + 1);
+  for (let key = 0; key < counts.length; key++) starts[key + 1] = starts[key]! + counts[key]!;
+  return starts;
+}
+
+/** Groups operations by key with a counting sort. */
 export function groupByKey(history: RegisterHistory, key: Uint32Array, keyCount: number): KeyGroups {
-  const starts = new Uint32Array(keyCount + 1);
-  let isOrdered = true;
-  for (let op = 0; op < history.count; op++) {
-    starts[key[op]! + 1]!++;
-    if (op > 0 && history.invoke[op]! < history.invoke[op - 1]!) isOrdered = false;
-  }
-  for (let index = 0; index < keyCount; index++) starts[index + 1]! += starts[index]!;
+  const counts = new Uint32Array(keyCount);
+  for (let op = 0; op < history.count; op++) counts[key[op]!]!++;
+  const starts = startsOf(counts);
   const fill = starts.slice();
   const order = new Uint32Array(history.count);
   for (let op = 0; op < history.count; op++) order[fill[key[op]!]!++] = op;
-  if (!isOrdered) {
-    for (let index = 0; index < keyCount; index++) {
-      const { invoke } = history;
-      order.subarray(starts[index]!, starts[index + 1]!).sort((x, y) => invoke[x]! - invoke[y]! || x - y);
-    }
-  }
-  return { order, starts };
+  return inOrderOfInvocation(history, { order, starts });
 }
 
-/** Judges every key. */
+/** The groups of a history that stands key after key already. */
+export function groupsOf(history: RegisterHistory, starts: Uint32Array): KeyGroups {
+  const order = new Uint32Array(history.count);
+  for (let op = 0; op < history.count; op++) order[op] = op;
+  return inOrderOfInvocation(history, { order, starts });
+}
+
+/** Sorts, in place, the groups that are not in order of invocation. */
+function inOrderOfInvocation(history: RegisterHistory, groups: KeyGroups): KeyGroups {
+  const { invoke } = history;
+  const { order, starts } = groups;
+  for (let key = 0; key + 1 < starts.length; key++) {
+    const group = order.subarray(starts[key]!, starts[key + 1]!);
+    for (let index = 1; index < group.length; index++) {
+      if (invoke[group[index]!]! >= invoke[group[index - 1]!]!) continue;
+      group.sort((x, y) => invoke[x]! - invoke[y]! || x - y);
+      break;
+    }
+  }
+  return groups;
+}
+
+/**
+ * Judges every key. Time goes to them in rounds, so that one hard key does not take it from the others.
+ */
 export function judgeKeys(
   history: RegisterHistory,
   groups: KeyGroups,
@@ -71,18 +100,32 @@ export function judgeKeys(
   const byMethod = { zones: 0, relay: 0, search: 0 };
   const invalid: InvalidKey[] = [];
   const unknown: number[] = [];
-  let keys = 0;
   const operationsOf = (key: number): Uint32Array =>
     groups.order.subarray(groups.starts[key]!, groups.starts[key + 1]!);
+  let undecided: number[] = [];
   for (let key = 0; key + 1 < groups.starts.length; key++) {
-    const operations = operationsOf(key);
-    if (operations.length === 0) continue;
-    keys++;
-    const verdict = checker.judge(history, operations, initial);
-    byMethod[verdict.method]++;
-    if (verdict.kind === 'unknown') unknown.push(key);
-    else if (verdict.kind === 'invalid') invalid.push({ key, method: verdict.method, evidence: null });
+    if (groups.starts[key] !== groups.starts[key + 1]) undecided.push(key);
   }
+  const keys = undecided.length;
+  while (undecided.length > 0) {
+    const isLast = isOutOfTime(budget) || budget.deadlineMs === Infinity || undecided.length === 1;
+    const timeLeftMs = budget.deadlineMs - budget.nowMs();
+    const sliceMs = Math.max(minSliceMs, (timeLeftMs * shareOfTimeLeft) / undecided.length);
+    const left: number[] = [];
+    for (const key of undecided) {
+      checker.setBudget(isLast ? budget : sliceOf(budget, sliceMs));
+      const verdict = checker.judge(history, operationsOf(key), initial);
+      if (verdict.kind === 'unknown' && !isLast) left.push(key);
+      else {
+        byMethod[verdict.method]++;
+        if (verdict.kind === 'unknown') unknown.push(key);
+        else if (verdict.kind === 'invalid') invalid.push({ key, method: verdict.method, evidence: null });
+      }
+    }
+    undecided = left;
+  }
+  invalid.sort((x, y) => x.key - y.key);
+  checker.setBudget(sliceOf(budget, evidenceMs));
   const explained = invalid.map((found, index) => {
     if (index >= maxExplainedKeys) return found;
     return { ...found, evidence: checker.explain(history, operationsOf(found.key), initial, found.method) };

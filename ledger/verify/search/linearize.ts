@@ -105,7 +105,7 @@ class Linearizer {
     this.classStamp = new Int32Array(classCount);
     this.classBest = new Int32Array(classCount);
     this.state = problem.initialState;
-    this.demand = problem.demand === undefined ? null : new DemandTracker(problem.demand, problem.complete);
+    this.demand = problem.demand === undefined ? null : new DemandTracker(problem.demand, problem.invoke, problem.complete);
   }
 
   run(): SearchResult {
@@ -161,17 +161,22 @@ class Linearizer {
       this.state = this.demand.canonical(this.state);
     }
     this.settle();
-    return true;
+    return !this.isHeldTooLong();
+  }
+
+  /**
+   * The operation that must take effect next either is illegal in this state or leaves it (one that leaves it as it is would
+   * supply it), but the state must stay beyond that operation's completion.
+   */
+  private isHeldTooLong(): boolean {
+    if (this.demand === null || this.frontier === this.completions.length) return false;
+    return this.problem.complete[this.completions[this.frontier]!]! < this.demand.heldUntil(this.state);
   }
 
   private putInEffect(operation: number): void {
     this.inEffect[operation] = 1;
     this.trail.push(operation);
-    this.count(operation, -1);
-  }
-
-  private count(operation: number, by: 1 | -1): void {
-    this.demand?.count(operation, this.problem.complete[operation] !== Infinity, by);
+    this.demand?.put(operation, true);
   }
 
   /** Observers that are legal take effect; completions already in effect pass; until neither is left. */
@@ -209,7 +214,7 @@ class Linearizer {
       const entry = this.trail.pop()!;
       if (entry !== advanced) {
         this.inEffect[entry] = 0;
-        this.count(entry, 1);
+        this.demand?.put(entry, false);
         continue;
       }
       this.frontier--;

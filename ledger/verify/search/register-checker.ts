@@ -62,11 +62,16 @@ const maxStateProbes = 64;
 
 /** Judges keys one after another with the same memory. */
 export class RegisterChecker {
-  private readonly budget: SearchBudget;
+  private budget: SearchBudget;
   private readonly table = new ClusterTable();
   private readonly chains = new ChainTable();
 
   constructor(budget: SearchBudget) {
+    this.budget = budget;
+  }
+
+  /** Replaces the budget, for what comes next. */
+  setBudget(budget: SearchBudget): void {
     this.budget = budget;
   }
 

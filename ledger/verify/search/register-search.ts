@@ -75,6 +75,7 @@ export function registerProblem(history: RegisterHistory, operations: Uint32Arra
     requires,
     supplies: Array.from(produces, (state) => (state < 0 ? [] : [state])),
     isMet: (state, target) => state === target,
+    isExact: true,
   };
   return {
     problem: { count, invoke, complete, effectClass, isObserver, initialState, step, demand },
