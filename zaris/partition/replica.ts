@@ -13,6 +13,7 @@ import {
   type PartitionId,
   type Seq,
   type Term,
+  hasMember,
   memberName,
   sameMember,
   seq as asSeq,
@@ -127,7 +128,9 @@ export class Replica {
   /** Applies what the primary committed and this copy has matched. */
   followCommit(commitSeq: Seq, nowMs: number): void {
     const upTo = asSeq(Math.min(commitSeq, this.matchedSeq));
-    if (upTo > this.commitSeq) this.commitTo(upTo, nowMs);
+    if (upTo <= this.commitSeq) return;
+    this.commitTo(upTo, nowMs);
+    this.trim(this.commitSeq);
   }
 
   /** Raises the commit index and applies; returns the applied entries. */
@@ -200,11 +203,13 @@ export class Replica {
     if (!this.adoptDataLoss(message.dataLossNumber) || !this.adoptTerm(message.term)) return;
     const known = this.staging;
     if (known === null || known.snapshotId !== message.snapshotId || known.term !== message.term) {
-      if (message.seq <= this.commitSeq) {
+      if (message.seq <= this.commitSeq || message.seq <= this.matchedSeq) {
         // Late, or its last acknowledgement was lost: what it holds is here already.
         this.acknowledgeChunk(from, message, message.index + 1);
         return;
       }
+      // Entries above the snapshot may be acknowledged ones that count this member as a holder: they stay.
+      if (this.isCounted && this.log.last.seq > message.seq) return;
       if (message.index !== 0) {
         this.acknowledgeChunk(from, message, 0);
         return;
@@ -232,8 +237,19 @@ export class Replica {
     this.host.send(to, { kind: 'snapshot-ack', partition: this.partition, term, snapshotId, nextIndex });
   }
 
+  /** In a committed set, as far as applied here: what this log holds may be what makes an acknowledgement true. */
+  private get isCounted(): boolean {
+    const { inSync, eligible } = this.host.runtime(this.partition);
+    return hasMember(inSync, this.host.self) || hasMember(eligible, this.host.self);
+  }
+
   /** Only a complete snapshot replaces anything: a half one is dropped with its staging area. */
   private install(message: SnapshotChunkMessage, staging: Staging): void {
+    if (message.seq <= this.matchedSeq || (this.isCounted && this.log.last.seq > message.seq)) {
+      // The log overtook it meanwhile.
+      this.staging = null;
+      return;
+    }
     this.log = new PartitionLog({ term: message.seqTerm, seq: message.seq });
     this.store = staging.store;
     this.commitSeq = message.seq;

@@ -30,6 +30,8 @@ export interface Progress {
   nextSeq: Seq;
   /** Nothing further is sent until the follower has said where its log matches. */
   probing: boolean;
+  /** The oldest entry still in the log was offered as predecessor since the last match. */
+  triedBase: boolean;
   snapshot: SnapshotSender | null;
   /** Last confirmation of any kind in this term. */
   lastAckMs: number;
@@ -61,6 +63,7 @@ export class Replicator {
         matchSeq: asSeq(0),
         nextSeq: asSeq(this.replica.log.last.seq + 1),
         probing: true,
+        triedBase: false,
         snapshot: null,
         lastAckMs: nowMs,
         lastSentMs: Number.NEGATIVE_INFINITY,
@@ -149,9 +152,27 @@ export class Replicator {
     if (message.matched) return this.matched(follower, message.seq, nowMs);
     if (follower.snapshot !== null) return false;
     if (message.seq < follower.matchSeq) return false;
-    follower.nextSeq = asSeq(Math.min(message.seq + 1, this.replica.log.last.seq + 1));
-    this.probe(follower, nowMs);
+    this.stepBack(follower, message.seq, nowMs);
     return false;
+  }
+
+  /**
+   * Where to try next after a mismatch. A hint below the trimmed part does not yet ask for a snapshot: it skips a whole term, and a
+   * member that is counted as a holder always matches at the base; a snapshot would take its acknowledged tail away.
+   */
+  private stepBack(follower: Progress, hint: Seq, nowMs: number): void {
+    const { log } = this.replica;
+    const base = log.baseVersion.seq;
+    if (hint >= base) {
+      follower.nextSeq = asSeq(Math.min(hint, log.last.seq) + 1);
+      this.probe(follower, nowMs);
+    } else if (follower.triedBase) {
+      this.startSnapshot(follower, nowMs);
+    } else {
+      follower.triedBase = true;
+      follower.nextSeq = asSeq(base + 1);
+      this.probe(follower, nowMs);
+    }
   }
 
   private matched(follower: Progress, at: Seq, nowMs: number): boolean {
@@ -159,6 +180,7 @@ export class Replicator {
     if (grew) follower.matchSeq = at;
     if (follower.nextSeq <= at) follower.nextSeq = asSeq(at + 1);
     follower.probing = false;
+    follower.triedBase = false;
     this.pushTo(follower, nowMs);
     return grew;
   }

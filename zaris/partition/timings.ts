@@ -63,7 +63,7 @@ export const defaultTimings: Timings = {
   sweepMs: 100,
   logKeepEntries: 4_096,
   logKeepBytes: 8 * 1024 * 1024,
-  logBoundEntries: 200_000,
+  logBoundEntries: 50_000,
   appendEntries: 512,
   appendBytes: 256 * 1024,
   windowEntries: 4_096,
