@@ -27,7 +27,18 @@ const pullTimeoutMs = 90_000;
 const prepareTimeoutMs = 180_000;
 const bootstrapTimeoutMs = 600_000;
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const leftOut = ['dev/*', 'proc/*', 'sys/*', 'tmp/*', 'run/*', 'var/cache/apt/*', 'var/lib/apt/lists/*', 'usr/share/doc/*', 'usr/share/man/*', 'usr/share/locale/*'];
+const leftOut = [
+  'dev/*',
+  'proc/*',
+  'sys/*',
+  'tmp/*',
+  'run/*',
+  'var/cache/apt/*',
+  'var/lib/apt/lists/*',
+  'usr/share/doc/*',
+  'usr/share/man/*',
+  'usr/share/locale/*',
+];
 
 export interface BaseImageOptions {
   readonly docker: Docker;
@@ -51,7 +62,9 @@ export function nodeBinary(projectDir: string): { readonly path: string; readonl
     const about = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8')) as { version: string };
     return { path, version: about.version };
   } catch (error) {
-    throw new EnvironmentError(`The Node binary for the node image is missing (${messageOf(error)}): run \`npm ci\` first.`);
+    throw new EnvironmentError(
+      `The Node binary for the node image is missing (${messageOf(error)}): run \`npm ci\` first.`,
+    );
   }
 }
 
@@ -121,7 +134,9 @@ async function pull(options: BaseImageOptions): Promise<boolean> {
     });
     return true;
   } catch (error) {
-    options.say(`No registry gives ${publicImage} (${messageOf(error)}); building the base image from Debian's packages`);
+    options.say(
+      `No registry gives ${publicImage} (${messageOf(error)}); building the base image from Debian's packages`,
+    );
     return false;
   } finally {
     clearTimeout(timer);
@@ -129,7 +144,12 @@ async function pull(options: BaseImageOptions): Promise<boolean> {
   }
 }
 
-async function fromPublicImage(options: BaseImageOptions, node: string, repository: string, tag: string): Promise<void> {
+async function fromPublicImage(
+  options: BaseImageOptions,
+  node: string,
+  repository: string,
+  tag: string,
+): Promise<void> {
   options.say(`Preparing the base image from ${publicImage}`);
   const script = [
     'set -e',
@@ -171,10 +191,18 @@ export function tarOf(args: readonly string[]): { readonly stream: Readable; rea
   return { stream: child.stdout, done };
 }
 
-async function fromDebianPackages(options: BaseImageOptions, node: string, repository: string, tag: string): Promise<void> {
-  const otherWays = 'pull a base by hand (`docker pull debian:bookworm-slim`), or use `--cluster process` or `certify sim`';
+async function fromDebianPackages(
+  options: BaseImageOptions,
+  node: string,
+  repository: string,
+  tag: string,
+): Promise<void> {
+  const otherWays =
+    'pull a base by hand (`docker pull debian:bookworm-slim`), or use `--cluster process` or `certify sim`';
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-    throw new EnvironmentError(`No registry gives ${publicImage} and only root on Linux can build it from Debian's packages: ${otherWays}.`);
+    throw new EnvironmentError(
+      `No registry gives ${publicImage} and only root on Linux can build it from Debian's packages: ${otherWays}.`,
+    );
   }
   const present = (await runCommand('sh', ['-c', 'command -v debootstrap'])).exitCode === 0;
   if (!present) await installDebianPackages(['debootstrap'], options.say);
@@ -191,7 +219,11 @@ async function fromDebianPackages(options: BaseImageOptions, node: string, repos
     }
     copyFileSync(node, join(root, 'usr/local/bin/node'));
     const archive = tarOf([...leftOut.map((path) => `--exclude=./${path}`), '-C', root, '.']);
-    const progress = await options.docker.importImage(archive.stream, { repo: repository, tag, changes: `ENV PATH=${searchPath}` });
+    const progress = await options.docker.importImage(archive.stream, {
+      repo: repository,
+      tag,
+      changes: `ENV PATH=${searchPath}`,
+    });
     await followProgress(options.docker, progress);
     await archive.done;
   } catch (error) {

@@ -6,8 +6,14 @@ describe('clock offsets', () => {
   const host = { hostWallMs: 1_000_000, hostMonotonicBeforeMs: 500, hostMonotonicAfterMs: 700 };
 
   it('finds a moved wall clock exactly, whenever in the bracket it was read', () => {
-    expect(clockOffsets({ ...host, monotonicMs: 600, wallMs: 999_900 + 5_000 })).toEqual({ wallOffsetMs: 5_000, monotonicOffsetMs: 0 });
-    expect(clockOffsets({ ...host, monotonicMs: 700, wallMs: 1_000_000 - 30 })).toEqual({ wallOffsetMs: -30, monotonicOffsetMs: 0 });
+    expect(clockOffsets({ ...host, monotonicMs: 600, wallMs: 999_900 + 5_000 })).toEqual({
+      wallOffsetMs: 5_000,
+      monotonicOffsetMs: 0,
+    });
+    expect(clockOffsets({ ...host, monotonicMs: 700, wallMs: 1_000_000 - 30 })).toEqual({
+      wallOffsetMs: -30,
+      monotonicOffsetMs: 0,
+    });
   });
 
   it('finds a monotonic clock that moved too', () => {

@@ -29,7 +29,11 @@ describe('dependencyClosure', () => {
   });
 
   it('marks as optional only what nothing requires', () => {
-    expect(dependencyClosure(lock, ['a']).filter((item) => item.optional).map((item) => item.path)).toEqual(['node_modules/d']);
+    expect(
+      dependencyClosure(lock, ['a'])
+        .filter((item) => item.optional)
+        .map((item) => item.path),
+    ).toEqual(['node_modules/d']);
     expect(dependencyClosure(lock, ['a', 'd']).some((item) => item.optional)).toBe(false);
   });
 

@@ -10,7 +10,10 @@ import { engineForTests, testClock, tinyCluster, tinyImage } from './testing/eng
 
 const found = await engineForTests();
 const title = found.kind === 'engine' ? 'Docker cluster' : `Docker cluster (skipped: ${found.why})`;
-const both = (a: string, b: string) => [{ from: a, to: b }, { from: b, to: a }];
+const both = (a: string, b: string) => [
+  { from: a, to: b },
+  { from: b, to: a },
+];
 
 describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
   const effects: Effect[] = [];
@@ -47,20 +50,23 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
   it('reaches every node over its published port, and every link is open', async () => {
     expect(cluster.nodeIds()).toEqual(['n1', 'n2', 'n3']);
     for (const nodeId of cluster.nodeIds()) expect((await healthy(nodeId)).nodeId).toBe(nodeId);
-    expect([await link('n1', 'n2'), await link('client', 'n1'), await link('n1', 'client'), await packets('n2', 'n3')]).toEqual(
-      Array(4).fill('reachable'),
-    );
+    expect([
+      await link('n1', 'n2'),
+      await link('client', 'n1'),
+      await link('n1', 'client'),
+      await packets('n2', 'n3'),
+    ]).toEqual(Array(4).fill('reachable'));
     expect((await cluster.exec('n1', ['hostname'])).stdout.trim()).toBe('n1');
   });
 
   it('cuts one direction only, and heals', async () => {
     await cluster.setCuts([{ from: 'n1', to: 'n2' }]);
-    expect([await packets('n1', 'n2'), await packets('n2', 'n1'), await link('n2', 'n1'), await link('n1', 'n3')]).toEqual([
-      'unreachable',
-      'reachable',
-      'unreachable',
-      'reachable',
-    ]);
+    expect([
+      await packets('n1', 'n2'),
+      await packets('n2', 'n1'),
+      await link('n2', 'n1'),
+      await link('n1', 'n3'),
+    ]).toEqual(['unreachable', 'reachable', 'unreachable', 'reachable']);
     await cluster.setCuts([]);
     expect([await packets('n1', 'n2'), await link('n1', 'n2')]).toEqual(['reachable', 'reachable']);
   });
@@ -69,7 +75,11 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
     await cluster.setCuts([{ from: 'n1', to: 'n2' }]);
     if (found.kind === 'none') return;
     const rulesOf = async (nodeId: string) => {
-      const [seat] = await found.engine.docker.listContainers({ filters: { label: [`${labelNames.node}=${nodeId}`, `${labelNames.role}=seat`, `${labelNames.run}=${cluster.runId}`] } });
+      const [seat] = await found.engine.docker.listContainers({
+        filters: {
+          label: [`${labelNames.node}=${nodeId}`, `${labelNames.role}=seat`, `${labelNames.run}=${cluster.runId}`],
+        },
+      });
       return (await execInContainer(found.engine.docker, seat?.Id ?? '', ['iptables', '-w', '5', '-S'])).stdout;
     };
     const { n1, n2 } = { n1: cluster.addresses().get('n1')?.ip, n2: cluster.addresses().get('n2')?.ip };
@@ -95,7 +105,11 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
     await cluster.kill('n1');
     expect(await packets('n2', 'n1')).toBe('unreachable');
     await cluster.startNode('n1');
-    expect([await packets('n1', 'n2'), await packets('n2', 'n1'), await link('n3', 'n1')]).toEqual(['unreachable', 'unreachable', 'reachable']);
+    expect([await packets('n1', 'n2'), await packets('n2', 'n1'), await link('n3', 'n1')]).toEqual([
+      'unreachable',
+      'unreachable',
+      'reachable',
+    ]);
     await cluster.wipe('n1');
     await cluster.startNode('n1');
     expect([await packets('n1', 'n2'), await link('n2', 'n1')]).toEqual(['unreachable', 'unreachable']);
@@ -107,7 +121,9 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
     await healthy('n2');
     await cluster.pause('n2');
     await cluster.pause('n2');
-    expect([(await cluster.state('n2')).kind, (await cluster.probeNode('n2')).outcome, await link('n1', 'n2')]).toEqual(['paused', 'unreachable', 'reachable']);
+    expect([(await cluster.state('n2')).kind, (await cluster.probeNode('n2')).outcome, await link('n1', 'n2')]).toEqual(
+      ['paused', 'unreachable', 'reachable'],
+    );
     await cluster.setCuts(both('n1', 'n2'));
     expect(await link('n1', 'n2')).toBe('unreachable');
     await cluster.setCuts([]);
@@ -153,7 +169,9 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
   });
 
   it('tells when things took effect, in order', () => {
-    const ofN2 = effects.filter((effect) => effect.nodeId === 'n2' && effect.kind !== 'links').map((effect) => effect.kind);
+    const ofN2 = effects
+      .filter((effect) => effect.nodeId === 'n2' && effect.kind !== 'links')
+      .map((effect) => effect.kind);
     expect(ofN2).toEqual(['started', 'paused', 'resumed', 'paused', 'killed', 'started']);
     const times = effects.map((effect) => effect.atMs);
     expect(Math.max(...times)).toBeLessThanOrEqual(testClock.nowMs());

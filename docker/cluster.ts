@@ -98,7 +98,9 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     } catch (error) {
       await cluster.dispose();
       if (error instanceof EnvironmentError) throw error;
-      throw new EnvironmentError(`The cluster could not be started on the engine (${messageOf(error)}): see the engine's log.`);
+      throw new EnvironmentError(
+        `The cluster could not be started on the engine (${messageOf(error)}): see the engine's log.`,
+      );
     }
   }
 
@@ -309,7 +311,11 @@ export class DockerCluster implements Cluster, AsyncDisposable {
   probeNode(nodeId: string): Promise<ProbeResult> {
     const address = this.known.get(nodeId);
     if (address === undefined) {
-      return Promise.resolve({ outcome: 'unreachable', evidence: `${nodeId} is not in this cluster`, atMs: this.options.clock.nowMs() });
+      return Promise.resolve({
+        outcome: 'unreachable',
+        evidence: `${nodeId} is not in this cluster`,
+        atMs: this.options.clock.nowMs(),
+      });
     }
     return probeHealth(this.options.clock, address.hostHttpPort, this.options.healthPath ?? '/health', nodeId);
   }

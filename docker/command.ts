@@ -26,7 +26,11 @@ const defaultTimeoutMs = 10_000;
 const maxOutputBytes = 8 * 1024 * 1024;
 
 /** Runs `file` with `args`; resolves when it has ended. */
-export function runCommand(file: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+export function runCommand(
+  file: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
   return new Promise((resolve) => {
     const child = execFile(
       file,

@@ -70,7 +70,10 @@ export class SeatContainer extends GenericContainer {
     };
     this.createOpts.ExposedPorts = Object.fromEntries([...spec.published.keys()].map((port) => [`${port}/tcp`, {}]));
     this.hostConfig.PortBindings = Object.fromEntries(
-      [...spec.published].map(([inside, outside]) => [`${inside}/tcp`, [{ HostIp: '127.0.0.1', HostPort: String(outside) }]]),
+      [...spec.published].map(([inside, outside]) => [
+        `${inside}/tcp`,
+        [{ HostIp: '127.0.0.1', HostPort: String(outside) }],
+      ]),
     );
     this.hostConfig.LogConfig = seatLog;
     this.hostConfig.Memory = seatMemoryBytes;

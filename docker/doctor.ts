@@ -36,7 +36,8 @@ const netnsChecks: readonly Check[] = [
   {
     name: 'reject with reset',
     faults: ['reset'],
-    script: 'iptables -w 5 -A INPUT -p tcp -s 192.0.2.2 -j REJECT --reject-with tcp-reset && iptables -w 5 -S INPUT | grep 192.0.2.2',
+    script:
+      'iptables -w 5 -A INPUT -p tcp -s 192.0.2.2 -j REJECT --reject-with tcp-reset && iptables -w 5 -S INPUT | grep 192.0.2.2',
   },
   {
     name: 'random loss',
@@ -47,7 +48,8 @@ const netnsChecks: readonly Check[] = [
   {
     name: 'netem delay',
     faults: ['latency'],
-    script: 'tc qdisc add dev lo root netem delay 50ms && tc qdisc show dev lo | grep netem; r=$?; tc qdisc del dev lo root 2>/dev/null; exit $r',
+    script:
+      'tc qdisc add dev lo root netem delay 50ms && tc qdisc show dev lo | grep netem; r=$?; tc qdisc del dev lo root 2>/dev/null; exit $r',
   },
   {
     name: 'rate limit (hashlimit)',
@@ -95,7 +97,9 @@ export async function examineHost(engine: Engine, base: string): Promise<readonl
 
 function methodCapability(method: NetnsMethod): Capability {
   const able = method === 'nsenter';
-  const evidence = able ? 'iptables ran through nsenter' : 'not root beside the engine: exec in the seats is used (slower)';
+  const evidence = able
+    ? 'iptables ran through nsenter'
+    : 'not root beside the engine: exec in the seats is used (slower)';
   return { name: 'nsenter', able, evidence, faults: [] };
 }
 
@@ -125,7 +129,8 @@ async function checkPause(engine: Engine, containerId: string): Promise<Capabili
 
 async function checkClock(engine: Engine, containerId: string): Promise<Capability> {
   const result = await execInContainer(engine.docker, containerId, ['bash', '-c', clockScript]);
-  const evidence = (result.stdout.trim() || result.stderr.trim() || `exit code ${result.exitCode}`).split('\n')[0] ?? '';
+  const evidence =
+    (result.stdout.trim() || result.stderr.trim() || `exit code ${result.exitCode}`).split('\n')[0] ?? '';
   return { name: 'libfaketime', able: result.exitCode === 0, evidence, faults: ['clock'] };
 }
 

@@ -36,11 +36,11 @@ describe('an engine that is not there', () => {
   });
 
   it('takes the default socket when nothing is set', () => {
-    expect([engineAddress({}), engineAddress({ DOCKER_HOST: '' }), engineAddress({ DOCKER_HOST: 'tcp://h:1' })]).toEqual([
-      'unix:///var/run/docker.sock',
-      'unix:///var/run/docker.sock',
-      'tcp://h:1',
-    ]);
+    expect([
+      engineAddress({}),
+      engineAddress({ DOCKER_HOST: '' }),
+      engineAddress({ DOCKER_HOST: 'tcp://h:1' }),
+    ]).toEqual(['unix:///var/run/docker.sock', 'unix:///var/run/docker.sock', 'tcp://h:1']);
   });
 
   it('does not take another process for a daemon', () => {

@@ -41,12 +41,12 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
       { kind: 'reset', from: 'client', to: 'n1' },
       { kind: 'reset', from: 'n1', to: 'client' },
     ]);
-    expect([await link('n1', 'n2'), await link('client', 'n1'), await link('n1', 'client'), await link('n2', 'client')]).toEqual([
-      'reachable',
-      'unreachable',
-      'unreachable',
-      'reachable',
-    ]);
+    expect([
+      await link('n1', 'n2'),
+      await link('client', 'n1'),
+      await link('n1', 'client'),
+      await link('n2', 'client'),
+    ]).toEqual(['reachable', 'unreachable', 'unreachable', 'reachable']);
     await cluster.setLinkRules([]);
     expect([await link('client', 'n1'), await link('n1', 'client')]).toEqual(['reachable', 'reachable']);
   });
@@ -67,7 +67,9 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
   });
 
   it('refuses to delay packets', async () => {
-    await expect(cluster.setLinkRules([{ kind: 'delay', from: 'n1', to: 'n2', delayMs: 50, jitterMs: 0 }])).rejects.toThrow('latency');
+    await expect(
+      cluster.setLinkRules([{ kind: 'delay', from: 'n1', to: 'n2', delayMs: 50, jitterMs: 0 }]),
+    ).rejects.toThrow('latency');
     await cluster.setLinkRules([]);
     expect((await cluster.unsupported()).get('latency')).toBeDefined();
     expect((await cluster.unsupported()).get('clock')).toBeUndefined();

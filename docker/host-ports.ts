@@ -24,4 +24,5 @@ export async function freeHostPorts(count: number): Promise<number[]> {
 }
 
 /** Did the engine refuse because a host port was taken? */
-export const isPortTaken = (message: string): boolean => /port is already allocated|address already in use/i.test(message);
+export const isPortTaken = (message: string): boolean =>
+  /port is already allocated|address already in use/i.test(message);

@@ -29,7 +29,10 @@ describe('what names a node image', () => {
     const before = hash();
     writeFileSync(join(root, 'lib', 'a.test.ts'), 'another test');
     expect(hash()).toBe(before);
-    const others = [hash([{ path: 'node_modules/p', version: '1.0.1', optional: false }]), hash(packages, ['other base'])];
+    const others = [
+      hash([{ path: 'node_modules/p', version: '1.0.1', optional: false }]),
+      hash(packages, ['other base']),
+    ];
     writeFileSync(join(root, 'lib', 'a.ts'), 'A');
     others.push(hash());
     writeFileSync(join(root, 'lib', 'c.ts'), '');
@@ -38,7 +41,7 @@ describe('what names a node image', () => {
   });
 
   it('does not confuse where one file ends and the next begins', () => {
-    writeFileSync(join(root, 'lib', 'a.ts'), 'a\0lib/deep/b.ts\0' + '1\0b');
+    writeFileSync(join(root, 'lib', 'a.ts'), 'a\x00lib/deep/b.ts\x001\x00b');
     const one = contentHash(root, ['lib/a.ts'], [], []);
     writeFileSync(join(root, 'lib', 'a.ts'), 'a');
     expect(contentHash(root, ['lib/a.ts', 'lib/deep/b.ts'], [], [])).not.toBe(one);

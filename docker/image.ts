@@ -87,7 +87,9 @@ export async function ensureNodeImage(options: NodeImageOptions): Promise<NodeIm
   const folders = [...new Set(['lib', 'zaris', ...(options.extraFolders ?? [])])];
   const files = sourceFiles(root, folders);
   if (!files.includes(entry)) {
-    throw new EnvironmentError(`The entry ${entry} is in none of the folders that the node image copies (${folders.join(', ')}).`);
+    throw new EnvironmentError(
+      `The entry ${entry} is in none of the folders that the node image copies (${folders.join(', ')}).`,
+    );
   }
   const lock = JSON.parse(readFileSync(join(options.projectDir, 'package-lock.json'), 'utf8')) as LockFile;
   const packages = dependencyClosure(lock, serverPackages);
@@ -151,7 +153,9 @@ async function build(options: NodeImageOptions, plan: BuildPlan): Promise<void> 
     await archive.done;
   } catch (error) {
     if (error instanceof EnvironmentError) throw error;
-    throw new EnvironmentError(`The engine could not build the node image (${messageOf(error)}): see its log and free disk space.`);
+    throw new EnvironmentError(
+      `The engine could not build the node image (${messageOf(error)}): see its log and free disk space.`,
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -163,7 +167,11 @@ async function pruneImages(docker: Docker, current: string): Promise<void> {
   const old = images.sort((a, b) => b.Created - a.Created).slice(keptImages);
   for (const image of old) {
     for (const name of image.RepoTags ?? []) {
-      if (name !== current && name.startsWith('zaris-node:')) await docker.getImage(name).remove().catch(() => {});
+      if (name !== current && name.startsWith('zaris-node:'))
+        await docker
+          .getImage(name)
+          .remove()
+          .catch(() => {});
     }
   }
 }

@@ -41,7 +41,7 @@ export async function readIncarnationLog(docker: Docker, containerId: string, st
     // Typed as a number, but the engine takes fractions only as text.
     since: sinceOf(startedAt) as unknown as number,
   });
-  return lastBytes(demultiplex(raw as unknown as Buffer), maxLogBytes);
+  return lastBytes(demultiplex(raw), maxLogBytes);
 }
 
 /** The engine's `since` for a start time: seconds with all nine digits of the fraction. */

@@ -138,7 +138,8 @@ export function judgeOwner(owner: Owner, host: HostView): OwnerVerdict {
   if (owner.pidNamespace !== host.pidNamespace) return { kind: 'unknown', why: 'made from another process namespace' };
   const ticks = host.startTicks(owner.pid);
   if (ticks === null) return { kind: 'dead', proof: `process ${owner.pid} is gone` };
-  if (ticks === '' || owner.startTicks === '') return { kind: 'unknown', why: `process ${owner.pid} may be another one` };
+  if (ticks === '' || owner.startTicks === '')
+    return { kind: 'unknown', why: `process ${owner.pid} may be another one` };
   if (ticks !== owner.startTicks) return { kind: 'dead', proof: `process ${owner.pid} is a later one` };
   return { kind: 'alive' };
 }

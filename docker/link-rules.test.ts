@@ -13,7 +13,10 @@ const linesOf = (nodeId: string, all: readonly LinkRule[]): string[] =>
     .split('\n')
     .filter((line) => line.startsWith('-A'));
 const rules = (nodeId: string, cuts: readonly { from: string; to: string }[]): string[] =>
-  linesOf(nodeId, cuts.map((cut) => ({ kind: 'drop', ...cut })));
+  linesOf(
+    nodeId,
+    cuts.map((cut) => ({ kind: 'drop', ...cut })),
+  );
 
 describe('link rules', () => {
   it('stands at both ends, in one direction only', () => {
@@ -29,7 +32,11 @@ describe('link rules', () => {
   });
 
   it('does not repeat a rule, nor cut a node from itself', () => {
-    const cuts = [{ from: 'n1', to: 'n2' }, { from: 'n1', to: 'n2' }, { from: 'n2', to: 'n2' }];
+    const cuts = [
+      { from: 'n1', to: 'n2' },
+      { from: 'n1', to: 'n2' },
+      { from: 'n2', to: 'n2' },
+    ];
     expect(rules('n2', cuts)).toHaveLength(1);
   });
 
@@ -63,6 +70,8 @@ describe('link rules', () => {
       '-A ZARIS_CUT_IN -s 10.0.0.3/32 -p tcp ! --tcp-flags RST RST -j REJECT --reject-with tcp-reset',
       '-A ZARIS_CUT_IN -s 10.0.0.1/32 -m hashlimit --hashlimit-above 100000b/s --hashlimit-burst 100000b --hashlimit-mode srcip --hashlimit-name zrin1 -j DROP',
     ]);
-    expect(() => linesOf('n2', [{ kind: 'delay', from: 'n1', to: 'n2', delayMs: 5, jitterMs: 0 }])).toThrow('no latency fault');
+    expect(() => linesOf('n2', [{ kind: 'delay', from: 'n1', to: 'n2', delayMs: 5, jitterMs: 0 }])).toThrow(
+      'no latency fault',
+    );
   });
 });

@@ -15,7 +15,14 @@ import type { Engine } from './engine.ts';
 import { clientEnd, installChainsScript, linkRules } from './link-rules.ts';
 import { chooseNetnsMethod, runInNetns } from './netns.ts';
 import type { NetnsMethod, Seat } from './netns.ts';
-import { connectScript, datagramsWithoutListener, hasListener, judgeConnect, probeConnect, probePort } from './probes.ts';
+import {
+  connectScript,
+  datagramsWithoutListener,
+  hasListener,
+  judgeConnect,
+  probeConnect,
+  probePort,
+} from './probes.ts';
 import type { ProbeTarget } from './probes.ts';
 import { floodScript, judgeRule, planProbe } from './rule-probes.ts';
 import type { ProbeCount, ProbePlan } from './rule-probes.ts';
@@ -93,7 +100,8 @@ export class Links {
         const text = linkRules(nodeId, rules, addresses);
         const script = `${installChainsScript}\niptables-restore -w 5 --noflush <<'END'\n${text}END\n`;
         const result = await this.inside(seat, script);
-        if (result.exitCode !== 0) throw new Error(`The packet rules of ${nodeId} could not be set: ${lastLine(result)}.`);
+        if (result.exitCode !== 0)
+          throw new Error(`The packet rules of ${nodeId} could not be set: ${lastLine(result)}.`);
         this.options.onSet(nodeId, this.method);
       }),
     );
@@ -139,13 +147,17 @@ export class Links {
     const link = `packets ${from} to ${to}`;
     const count = await this.countDatagrams(from, to, packetPlan);
     if (typeof count === 'string') return this.probed('unknown', `${link}: ${count}`);
-    return this.probed(count.arrived > 0 ? 'reachable' : 'unreachable', `${link}: ${count.arrived} of ${count.sent} arrived`);
+    return this.probed(
+      count.arrived > 0 ? 'reachable' : 'unreachable',
+      `${link}: ${count.arrived} of ${count.sent} arrived`,
+    );
   }
 
   /** Does a rule that weakens a link take effect? */
   async probeRule(rule: LinkRule): Promise<EffectProbe> {
     const plan = planProbe(rule);
-    const count = plan === null ? 'no probe of this host can show it' : await this.countDatagrams(rule.from, rule.to, plan);
+    const count =
+      plan === null ? 'no probe of this host can show it' : await this.countDatagrams(rule.from, rule.to, plan);
     const atMs = this.options.clock.nowMs();
     if (typeof count === 'string') return { effect: 'unknown', atMs, evidence: count };
     const evidence = `${count.arrived} of ${count.sent} datagrams arrived in ${Math.round(count.elapsedMs)} ms`;

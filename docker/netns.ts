@@ -62,7 +62,8 @@ export async function runInNetns(
   script: string,
   timeoutMs = defaultTimeoutMs,
 ): Promise<CommandResult> {
-  if (method === 'exec') return await execInContainer(engine.docker, seat.containerId, ['bash', '-c', script], timeoutMs);
+  if (method === 'exec')
+    return await execInContainer(engine.docker, seat.containerId, ['bash', '-c', script], timeoutMs);
   return await enterByNsenter(seat, script, timeoutMs);
 }
 
@@ -86,7 +87,9 @@ export async function execInContainer(
   const output = { stdout: '', stderr: '' };
   const abort = new AbortController();
   try {
-    const exec = await docker.getContainer(containerId).exec({ Cmd: [...command], AttachStdout: true, AttachStderr: true });
+    const exec = await docker
+      .getContainer(containerId)
+      .exec({ Cmd: [...command], AttachStdout: true, AttachStderr: true });
     const stream = await exec.start({});
     const collect = (name: 'stdout' | 'stderr'): PassThrough => {
       const sink = new PassThrough();
@@ -96,7 +99,9 @@ export async function execInContainer(
       return sink;
     };
     docker.modem.demuxStream(stream, collect('stdout'), collect('stderr'));
-    const ended = new Promise<'ended'>((resolve) => stream.on('end', () => resolve('ended')).on('close', () => resolve('ended')));
+    const ended = new Promise<'ended'>((resolve) =>
+      stream.on('end', () => resolve('ended')).on('close', () => resolve('ended')),
+    );
     const outcome = await Promise.race([
       ended,
       sleep(timeoutMs, 'late' as const, { signal: abort.signal }).catch(() => 'late' as const),

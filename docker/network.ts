@@ -58,8 +58,11 @@ export function routedRanges(routes: string): string[] {
     const fields = line.split('\t');
     const [destination, mask] = [fields[1], fields[7]];
     if (destination === undefined || mask === undefined || destination === '00000000') continue;
-    const address = (destination.match(/../g) ?? []).reverse().map((hex) => Number.parseInt(hex, 16)).join('.');
-    const bits = [...Number.parseInt(mask, 16).toString(2)].filter((bit) => bit === '1').length;
+    const address = (destination.match(/../g) ?? [])
+      .reverse()
+      .map((hex) => Number.parseInt(hex, 16))
+      .join('.');
+    const bits = Number.parseInt(mask, 16).toString(2).replaceAll('0', '').length;
     ranges.push(`${address}/${bits}`);
   }
   return ranges;

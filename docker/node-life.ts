@@ -120,9 +120,12 @@ export class NodeLife {
       if (about === null) {
         await this.create();
       } else {
-        await this.docker.getContainer(about.Id).start().catch((error: unknown) => {
-          if (statusOf(error) !== 304) throw error;
-        });
+        await this.docker
+          .getContainer(about.Id)
+          .start()
+          .catch((error: unknown) => {
+            if (statusOf(error) !== 304) throw error;
+          });
       }
       this.incarnation += 1;
       this.unsavedStart = (await this.inspect())?.State.StartedAt ?? null;
@@ -180,7 +183,8 @@ export class NodeLife {
   private async whenDead(pid: number): Promise<number> {
     const deadlineMs = this.options.clock.nowMs() + deathTimeoutMs;
     while (!processIsGone(pid)) {
-      if (this.options.clock.nowMs() > deadlineMs) throw new Error(`${this.nodeId} did not die within ${deathTimeoutMs} ms.`);
+      if (this.options.clock.nowMs() > deadlineMs)
+        throw new Error(`${this.nodeId} did not die within ${deathTimeoutMs} ms.`);
       await sleep(2);
     }
     return this.options.clock.nowMs();
@@ -226,9 +230,12 @@ export class NodeLife {
       const about = await this.inspect();
       if (about?.State.Running !== true) throw new Error(`${this.nodeId} is not running, so it cannot be paused.`);
       if (about.State.Paused) return;
-      await this.docker.getContainer(about.Id).pause().catch((error: unknown) => {
-        if (!/already paused/i.test(messageOf(error))) throw error;
-      });
+      await this.docker
+        .getContainer(about.Id)
+        .pause()
+        .catch((error: unknown) => {
+          if (!/already paused/i.test(messageOf(error))) throw error;
+        });
       this.effect('paused', 'engine');
     });
   }
@@ -245,7 +252,8 @@ export class NodeLife {
   /** Moves the wall clock of its process; a later incarnation starts with the same offset. */
   setClockOffset(offsetMs: number): Promise<void> {
     return this.inOrder(async () => {
-      if (!this.options.clockFaults) throw new Error(`The clock of ${this.nodeId} cannot be moved: this cluster was started without clock faults.`);
+      if (!this.options.clockFaults)
+        throw new Error(`The clock of ${this.nodeId} cannot be moved: this cluster was started without clock faults.`);
       this.clockOffsetMs = offsetMs;
       if (this.containerId === null) return;
       await writeOffset(this.docker, this.containerId, offsetMs);
@@ -293,9 +301,12 @@ export class NodeLife {
   }
 
   private async removeVolume(): Promise<void> {
-    await this.docker.getVolume(this.options.spec().volume).remove({ force: true }).catch((error: unknown) => {
-      if (!isGone(error)) throw error;
-    });
+    await this.docker
+      .getVolume(this.options.spec().volume)
+      .remove({ force: true })
+      .catch((error: unknown) => {
+        if (!isGone(error)) throw error;
+      });
   }
 
   /** The current incarnation's log so far. */
@@ -310,7 +321,9 @@ export class NodeLife {
       const text = await readIncarnationLog(this.docker, this.containerId, this.unsavedStart);
       saveIncarnationLog(this.options.logsDir, this.nodeId, this.incarnation, text);
     } catch (error) {
-      this.options.onLogLost(`The log of ${this.nodeId}, incarnation ${this.incarnation}, is lost: ${messageOf(error)}`);
+      this.options.onLogLost(
+        `The log of ${this.nodeId}, incarnation ${this.incarnation}, is lost: ${messageOf(error)}`,
+      );
     }
     this.unsavedStart = null;
   }

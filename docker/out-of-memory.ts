@@ -23,11 +23,17 @@ export function residentBytes(status: string): number {
 
 /** Why this host cannot do it; null when it can. Killing by memory needs the engine's processes in sight. */
 export function outOfMemoryObstacle(local: boolean): string | null {
-  return local && process.getuid?.() === 0 ? null : 'only root beside the engine can mark a process for the kernel to kill';
+  return local && process.getuid?.() === 0
+    ? null
+    : 'only root beside the engine can mark a process for the kernel to kill';
 }
 
 /** Kills the container's process by memory; resolves once it is dead, the kernel's log says why, and its limit is put back. */
-export async function runOutOfMemory(docker: Docker, about: Docker.ContainerInspectInfo, nodeId: string): Promise<void> {
+export async function runOutOfMemory(
+  docker: Docker,
+  about: Docker.ContainerInspectInfo,
+  nodeId: string,
+): Promise<void> {
   const container = docker.getContainer(about.Id);
   const pid = about.State.Pid;
   const usedBytes = residentBytes(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -45,9 +51,11 @@ export async function runOutOfMemory(docker: Docker, about: Docker.ContainerInsp
   } finally {
     const { Memory: memory = 0, MemorySwap: swap = 0 } = about.HostConfig;
     // The engine cannot take a limit away again (zero means "as it is"), only raise it beyond reach.
-    await container.update({ Memory: memory === 0 ? beyondReachBytes : memory, MemorySwap: swap === 0 ? -1 : swap }).catch((error: unknown) => {
-      throw new Error(`The memory limit of ${nodeId} could not be put back: ${messageOf(error)}.`);
-    });
+    await container
+      .update({ Memory: memory === 0 ? beyondReachBytes : memory, MemorySwap: swap === 0 ? -1 : swap })
+      .catch((error: unknown) => {
+        throw new Error(`The memory limit of ${nodeId} could not be put back: ${messageOf(error)}.`);
+      });
   }
   await proveByKernelLog(pid, nodeId, beganSeconds);
 }
@@ -74,7 +82,10 @@ async function proveByKernelLog(pid: number, nodeId: string, beganSeconds: numbe
 async function inTime(ended: Promise<unknown>, nodeId: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`The kernel did not kill ${nodeId} for memory within ${deathTimeoutMs} ms.`)), deathTimeoutMs);
+    timer = setTimeout(
+      () => reject(new Error(`The kernel did not kill ${nodeId} for memory within ${deathTimeoutMs} ms.`)),
+      deathTimeoutMs,
+    );
   });
   try {
     await Promise.race([ended, late]);

@@ -21,12 +21,20 @@ describe('judgeConnect', () => {
 describe('a refusal', () => {
   it('is an answer where nobody listens, and a rule at work where somebody does', () => {
     const refused = ended(1, 'bash: connect: Connection refused');
-    expect([judgeConnect(refused, 'x', false).outcome, judgeConnect(refused, 'x', true).outcome]).toEqual(['reachable', 'unreachable']);
+    expect([judgeConnect(refused, 'x', false).outcome, judgeConnect(refused, 'x', true).outcome]).toEqual([
+      'reachable',
+      'unreachable',
+    ]);
   });
 
   it('finds listeners, not mere connections, in the kernel tables', () => {
-    const table = '  sl  local_address rem_address   st\n   0: 00000000:1E7A 00000000:0000 0A 0\n   1: 0B07A8C0:1EB5 0C07A8C0:9999 01 0\n';
-    expect([hasListener(table, 7802), hasListener(table, 7861), hasListener(table, 0x7a)]).toEqual([true, false, false]);
+    const table =
+      '  sl  local_address rem_address   st\n   0: 00000000:1E7A 00000000:0000 0A 0\n   1: 0B07A8C0:1EB5 0C07A8C0:9999 01 0\n';
+    expect([hasListener(table, 7802), hasListener(table, 7861), hasListener(table, 0x7a)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 });
 
@@ -39,7 +47,9 @@ describe('probes from this process', () => {
     const { port } = server.address() as AddressInfo;
     expect((await probeConnect({ address: '127.0.0.1', port, listens: false }, 'x')).evidence).toBe('x: connected');
     await new Promise((resolve) => server.close(resolve));
-    expect((await probeConnect({ address: '127.0.0.1', port, listens: false }, 'x')).evidence).toBe('x: refused, so answered');
+    expect((await probeConnect({ address: '127.0.0.1', port, listens: false }, 'x')).evidence).toBe(
+      'x: refused, so answered',
+    );
     expect((await probeHealth(clock, port, '/health', 'n1')).outcome).toBe('unreachable');
   });
 
@@ -53,7 +63,9 @@ describe('probes from this process', () => {
   });
 
   it('reads the count of datagrams without listener by its name', () => {
-    expect(readNoPorts('Ip: A B\nIp: 1 2\nUdp: InDatagrams NoPorts InErrors\nUdp: 7 42 0\nUdpLite: NoPorts\nUdpLite: 0\n')).toBe(42);
+    expect(
+      readNoPorts('Ip: A B\nIp: 1 2\nUdp: InDatagrams NoPorts InErrors\nUdp: 7 42 0\nUdpLite: NoPorts\nUdpLite: 0\n'),
+    ).toBe(42);
     expect(readNoPorts('Ip: A\nIp: 1\n')).toBeNaN();
   });
 });

@@ -41,7 +41,8 @@ export function judgeConnect(result: CommandResult, link: string, listens = fals
   const said = result.stderr.trim().split('\n').at(-1) ?? '';
   if (result.exitCode === 0) return { outcome: 'reachable', evidence: `${link}: connected` };
   if (/connection refused|reset by peer/i.test(said)) return judgeRefusal(link, listens);
-  if (result.exitCode === 124) return { outcome: 'unreachable', evidence: `${link}: no answer in ${connectTimeoutMs} ms` };
+  if (result.exitCode === 124)
+    return { outcome: 'unreachable', evidence: `${link}: no answer in ${connectTimeoutMs} ms` };
   if (/no route|network is unreachable|host is down|timed out|not permitted/i.test(said)) {
     return { outcome: 'unreachable', evidence: `${link}: ${said}` };
   }
@@ -110,7 +111,10 @@ export function datagramsWithoutListener(pid: number | 'self'): number {
 
 /** Reads `Udp: NoPorts` from the text of /proc/net/snmp; NaN when it is not in there. */
 export function readNoPorts(snmp: string): number {
-  const [names, values] = snmp.split('\n').filter((line) => line.startsWith('Udp: ')).map((line) => line.split(' '));
+  const [names, values] = snmp
+    .split('\n')
+    .filter((line) => line.startsWith('Udp: '))
+    .map((line) => line.split(' '));
   const index = names?.indexOf('NoPorts') ?? -1;
   return index < 0 ? Number.NaN : Number(values?.[index]);
 }

@@ -31,7 +31,9 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 120_000 }, () => {
     left.push(runId);
     const logs = mkdtempSync(join(tmpdir(), 'zaris-sweep-'));
     const script = join(import.meta.dirname, 'testing', 'abandoned-run.ts');
-    const child = spawn(process.execPath, [script, runId, image.name, image.base, logs], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [script, runId, image.name, image.base, logs], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     expect(line.toString()).toContain('ready');
     child.kill('SIGKILL');

@@ -66,7 +66,12 @@ async function removeItem(docker: Docker, item: Item): Promise<void> {
 const orderOf = (item: Item): number =>
   item.kind !== 'container' ? 2 : item.labels[labelNames.role] === 'seat' ? 1 : 0;
 
-async function removeItems(docker: Docker, runId: string, items: readonly Item[], proof: string | null): Promise<SweptRun> {
+async function removeItems(
+  docker: Docker,
+  runId: string,
+  items: readonly Item[],
+  proof: string | null,
+): Promise<SweptRun> {
   const counts = { container: 0, network: 0, volume: 0 };
   const problems: string[] = [];
   for (const order of [0, 1, 2]) {

@@ -89,7 +89,8 @@ function takeLock() {
       if (error.code !== 'EEXIST') throw error;
     }
     if (lockIsStale()) rmSync(setupLock, { recursive: true, force: true });
-    else if (Date.now() > deadlineMs) throw new SetupError(`Another set-up holds ${setupLock} for too long: end it, or remove that folder.`);
+    else if (Date.now() > deadlineMs)
+      throw new SetupError(`Another set-up holds ${setupLock} for too long: end it, or remove that folder.`);
     else if (!told) say('Waiting for another set-up of this folder to end');
     pause(200);
   }
@@ -120,16 +121,21 @@ function install() {
   const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
   const env = { ...process.env, PATH: path.join(delimiter) };
   // Settings of the outer `npm run` are not meant for this install.
-  for (const name of Object.keys(env)) if (/^npm_(config_ignore_scripts|config_omit|config_production)$/i.test(name)) delete env[name];
+  for (const name of Object.keys(env))
+    if (/^npm_(config_ignore_scripts|config_omit|config_production)$/i.test(name)) delete env[name];
   say('Installing dependencies (npm ci); this happens once');
   const result = npmCi(env);
   if (result.status !== 0) {
     const why = result.error?.message ?? (result.signal === null ? `exit code ${result.status}` : result.signal);
-    throw new SetupError(`The dependencies could not be installed (npm ci: ${why}): check that the npm registry answers, then run it again.`);
+    throw new SetupError(
+      `The dependencies could not be installed (npm ci: ${why}): check that the npm registry answers, then run it again.`,
+    );
   }
   if (!nodeWorks()) fetchNodeBinary(env);
   if (!nodeWorks()) {
-    throw new SetupError(`Node ${oldestNodeMajor} was not installed by the package \`node\`: run \`npm ci\` with install scripts allowed.`);
+    throw new SetupError(
+      `Node ${oldestNodeMajor} was not installed by the package \`node\`: run \`npm ci\` with install scripts allowed.`,
+    );
   }
   writeStamp();
 }
@@ -182,7 +188,8 @@ function run(entry, args, wantsVerdict) {
     say(`launcher: ${nodeProgram} could not be started (${error.message})`);
     process.exit(exitHarnessFault);
   });
-  const readVerdict = () => (existsSync(verdictFile) ? Number(readFileSync(verdictFile, 'utf8').trim() || Number.NaN) : Number.NaN);
+  const readVerdict = () =>
+    existsSync(verdictFile) ? Number(readFileSync(verdictFile, 'utf8').trim() || Number.NaN) : Number.NaN;
   child.on('exit', (code, signal) => {
     if (signal !== null && !forwarded.has(signal)) say(`launcher: the program was ended by ${signal}`);
     process.exit(exitCodeOf(code, signal, forwarded, wantsVerdict ? readVerdict : null));

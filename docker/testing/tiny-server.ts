@@ -25,7 +25,8 @@ console.log(`tiny ${nodeId} start ${starts}`);
 
 const http = createHttpServer((_request, response) => response.end(JSON.stringify({ nodeId, starts })));
 http.listen(7802, '0.0.0.0');
-for (const port of [7861, 7811]) createServer((socket) => socket.on('error', () => {}).pipe(socket)).listen(port, '0.0.0.0');
+for (const port of [7861, 7811])
+  createServer((socket) => socket.on('error', () => {}).pipe(socket)).listen(port, '0.0.0.0');
 
 // The first process of a container ignores every signal that it has no handler for.
 process.on('SIGTERM', () => {
