@@ -8,6 +8,7 @@ import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Database, { type Database as Db } from 'better-sqlite3';
 import { present } from '../lib/assert.ts';
+import { blockColumns, openBlockColumns, OperationBlock, rowsPerBlock } from './operation-block.ts';
 import * as rows from './rows.ts';
 import { checkIdentity, LedgerFileError, schemaVersion } from './schema.ts';
 import { KeyHistory, outcomeCode, replicaWhy, sourceCode } from './verify/history.ts';
@@ -190,23 +191,28 @@ export class LedgerReader implements HistorySource {
     };
   }
 
-  *histories(part: number, parts: number): Iterable<KeyHistory> {
-    const mine = parts === 1 ? '' : `WHERE key_id % ${parts} = ${part}`;
+  /** See HistorySource. Keys ascend within a pass; a ledger that fits one block is read in one pass. */
+  *histories(part: number, parts: number, rowsPerPass = rowsPerBlock): Iterable<KeyHistory> {
+    const rowCount = this.db.prepare('SELECT count(*) FROM operations').pluck().get() as number;
+    const passes = Math.max(1, Math.ceil(rowCount / parts / rowsPerPass));
+    const stride = parts * passes;
+    const block = new OperationBlock(stride);
+    const history = new KeyHistory();
+    for (let pass = 0; pass < passes; pass++) {
+      const remainder = part + parts * pass;
+      yield* this.pass(stride === 1 ? '' : `WHERE key_id % ${stride} = ${remainder}`, block, history);
+    }
+  }
+
+  private *pass(mine: string, block: OperationBlock, history: KeyHistory): Iterable<KeyHistory> {
+    this.fill(block, mine);
     const keys = this.all<[number, string, number]>(`SELECT key_id, name, canary FROM keys ${mine} ORDER BY key_id`);
-    const operations = new Cursor(this.all<Cell[]>(`SELECT ${historyColumns} FROM operations ${mine} ORDER BY +key_id, op_id`));
-    const open = new Cursor(this.all<Cell[]>(`SELECT ${openHistoryColumns} FROM open_operations o WHERE ${mine === '' ? '' : `key_id % ${parts} = ${part} AND`} NOT EXISTS (SELECT 1 FROM operations p WHERE p.op_id = o.op_id) ORDER BY +key_id, op_id`));
     const finals = new Cursor(this.all<Cell[]>(`SELECT ${finalColumns} FROM final_reads ${mine} ORDER BY +key_id, row_id`));
     const replicas = new Cursor(this.all<Cell[]>(`SELECT ${replicaColumns} FROM replica_reads ${mine} ORDER BY +key_id, row_id`));
     const retired = new Cursor(this.all<Cell[]>(`SELECT key_id FROM retirements ${mine} ORDER BY key_id`));
-    const history = new KeyHistory();
     for (const [keyId, name, canary] of keys) {
       history.reset(keyId, name, canary === 1);
-      while (operations.key <= keyId) {
-        // Open operations are the newest of their sessions, but not always of the key.
-        while (open.key === keyId && (open.row[1] as number) < (operations.row[1] as number)) pushOperation(history, open);
-        pushOperation(history, operations);
-      }
-      while (open.key <= keyId) pushOperation(history, open);
+      block.copyTo(history);
       history.operationCount = history.size;
       while (finals.key <= keyId) pushFinal(history, finals);
       while (replicas.key <= keyId) pushReplica(history, replicas);
@@ -218,13 +224,24 @@ export class LedgerReader implements HistorySource {
     }
   }
 
+  private fill(block: OperationBlock, mine: string): void {
+    // Open operations are few; they take their place in the order of ids, which the checkers rely on.
+    const open = this.db.prepare(`SELECT ${openBlockColumns} FROM open_operations ${mine === '' ? 'WHERE' : `${mine} AND`} op_id NOT IN (SELECT op_id FROM operations) ORDER BY op_id`).raw().all() as Cell[][];
+    let next = 0;
+    block.clear();
+    for (const row of this.all<Cell[]>(`SELECT ${blockColumns} FROM operations ${mine} ORDER BY op_id`)) {
+      while (next < open.length && (open[next]?.[1] as number) < (row[1] as number)) block.add(open[next++] as Cell[]);
+      block.add(row);
+    }
+    while (next < open.length) block.add(open[next++] as Cell[]);
+    block.group();
+  }
+
   private all<Row>(sql: string): IterableIterator<Row> {
     return this.db.prepare(sql).raw().iterate() as IterableIterator<Row>;
   }
 }
 
-const historyColumns = 'key_id, op_id, f | (outcome << 3), why, invoke_ns, duration_ns, major, minor, expected_major, expected_minor, observed, number, arg, partition, epoch, node_id';
-const openHistoryColumns = 'key_id, op_id, f | (2 << 3), NULL, invoke_ns, NULL, NULL, NULL, expected_major, expected_minor, NULL, number, arg, NULL, NULL, NULL';
 const finalColumns = 'key_id, phase, outcome, NULL, invoke_ns, duration_ns, major, minor, observed, number, partition, epoch, node_id';
 const replicaColumns = 'key_id, phase, answered, at_ns, major, minor, observed, number, applied_seq, commit_seq, node_id';
 
@@ -252,31 +269,6 @@ class Cursor {
 const orNaN = (cell: Cell | undefined): number => (cell === null || cell === undefined ? NaN : cell);
 const orMinus = (cell: Cell | undefined): number => (cell === null || cell === undefined ? -1 : cell);
 const pair = (major: Cell, minor: Cell): readonly [number, number] | null => (major === null ? null : [major, minor ?? 0]);
-
-function pushOperation(history: KeyHistory, cursor: Cursor): void {
-  const { row } = cursor;
-  const i = history.grow();
-  const code = row[2] as number;
-  const outcome = code >> 3;
-  history.operationId[i] = row[1] as number;
-  history.f[i] = code & 7;
-  history.outcome[i] = outcome;
-  history.source[i] = sourceCode.operation;
-  history.why[i] = orMinus(row[3]);
-  history.invokeNs[i] = row[4] as number;
-  history.returnNs[i] = outcome === outcomeCode.info ? Infinity : (row[4] as number) + (row[5] as number);
-  history.major[i] = orNaN(row[6]);
-  history.minor[i] = orNaN(row[7]);
-  history.expectedMajor[i] = orNaN(row[8]);
-  history.expectedMinor[i] = orNaN(row[9]);
-  history.observed[i] = orNaN(row[10]);
-  history.number[i] = orNaN(row[11]);
-  history.argument[i] = orNaN(row[12]);
-  history.partition[i] = orMinus(row[13]);
-  history.epoch[i] = orNaN(row[14]);
-  history.node[i] = orMinus(row[15]);
-  cursor.next();
-}
 
 function pushFinal(history: KeyHistory, cursor: Cursor): void {
   const { row } = cursor;
