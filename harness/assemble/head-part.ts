@@ -23,7 +23,12 @@ interface Facts {
 export const factsOf = (meta: Meta): Facts => (meta('facts') ?? {}) as Facts;
 export const settingsOf = (meta: Meta): StoredSettings => (meta('settings') ?? {}) as StoredSettings;
 
-const text = (value: unknown): string => (value === null || value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value));
+/** A stored value as text; nothing for null. */
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
 
 /** Settings that stand elsewhere in the report, or say nothing. */
@@ -34,7 +39,7 @@ export function runPart(meta: Meta, endNs: number): RunReport['run'] {
   const origin = meta('origin') as ClockOrigin | undefined;
   const startedMs = origin?.wallMs ?? 0;
   const seed = `0x${number(settings['seed']).toString(16)}`;
-  const runId = text(meta('runId'));
+  const runId = textOf(meta('runId'));
   return {
     runId,
     startedAt: new Date(startedMs).toISOString(),
@@ -43,7 +48,7 @@ export function runPart(meta: Meta, endNs: number): RunReport['run'] {
     plannedMs: number(settings['durationMs']),
     seed,
     preset: '',
-    chaosLevel: text(settings['chaosLevel']),
+    chaosLevel: textOf(settings['chaosLevel']),
     cluster: settings['cluster'] === 'process' ? 'process' : 'docker',
     nodeCount: number(settings['nodeCount']),
     replay: replayCommand(settings, seed, runId),
@@ -53,17 +58,17 @@ export function runPart(meta: Meta, endNs: number): RunReport['run'] {
 /** The command that plays this run again: same faults by file, same workload by seed. */
 function replayCommand(settings: StoredSettings, seed: string, runId: string): string {
   const words = [
-    'npm run certify --', `--duration ${number(settings['durationMs']) / 1_000}s`, `--rf ${text(settings['replicationFactor'])}`,
-    `--nodes ${text(settings['nodeCount'])}`, `--seed ${seed}`, `--schedule ${text(settings['resultsDir'])}/${runId}/schedule.json`,
+    'npm run certify --', `--duration ${number(settings['durationMs']) / 1_000}s`, `--rf ${textOf(settings['replicationFactor'])}`,
+    `--nodes ${textOf(settings['nodeCount'])}`, `--seed ${seed}`, `--schedule ${textOf(settings['resultsDir'])}/${runId}/schedule.json`,
   ];
-  if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined) words.push(`--node-entry ${text(settings['nodeEntry'])}`);
+  if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined) words.push(`--node-entry ${textOf(settings['nodeEntry'])}`);
   return words.join(' ');
 }
 
 export function systemPart(meta: Meta): RunReport['system'] {
   const facts = factsOf(meta);
   return {
-    name: text(settingsOf(meta)['system']),
+    name: textOf(settingsOf(meta)['system']),
     build: facts.build ?? '',
     replicationFactor: facts.replicationFactor ?? 0,
     minInSync: facts.minInSync ?? 0,
@@ -86,7 +91,7 @@ export function currentHost(): Omit<RunReport['host'], 'engine'> {
 export function settingsPart(meta: Meta): RunReport['settings'] {
   return Object.entries(settingsOf(meta))
     .filter(([name, value]) => !hiddenSettings.has(name) && value !== null)
-    .map(([name, value]) => ({ name, value: text(value) }));
+    .map(([name, value]) => ({ name, value: textOf(value) }));
 }
 
 export function versionsPart(meta: Meta): RunReport['versions'] {

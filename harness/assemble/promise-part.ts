@@ -2,7 +2,7 @@
 import type { FindingKind } from '../../ledger/verify/finding.ts';
 import type { Judgement } from '../../ledger/verify/judge.ts';
 import type { RunPromise } from '../report/model.ts';
-import { type Meta, settingsOf } from './head-part.ts';
+import { type Meta, settingsOf, textOf } from './head-part.ts';
 
 interface Promised {
   readonly id: string;
@@ -29,7 +29,7 @@ const promised: readonly Promised[] = [
 
 /** One entry per promise. A finding of kind `unknown` leaves linearizability unknown. */
 export function promisesOf(judgement: Judgement, meta: Meta): RunPromise[] {
-  const workload = String(settingsOf(meta)['workload'] ?? '');
+  const workload = textOf(settingsOf(meta)['workload']);
   return promised.map(({ id, title, kinds, tested }) => {
     const broken = kinds.reduce((sum, kind) => sum + (judgement.totals.get(kind) ?? 0), 0);
     const detail = tested(judgement, workload);

@@ -15,7 +15,7 @@ import type { RunEnd } from '../run/world.ts';
 import { decideVerdict, exitCodeOf, type VerdictReason } from '../verdict.ts';
 import { faultPart, type FaultPart } from './fault-part.ts';
 import { findingDrafts } from './finding-part.ts';
-import { factsOf, hostPart, type Meta, phasesPart, runPart, settingsOf, settingsPart, systemPart, versionsPart } from './head-part.ts';
+import { factsOf, hostPart, type Meta, phasesPart, runPart, settingsOf, settingsPart, systemPart, textOf, versionsPart } from './head-part.ts';
 import { nodeLanes } from './node-part.ts';
 import { promisesOf } from './promise-part.ts';
 import { Reach } from './reach.ts';
@@ -48,7 +48,7 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
   const endNs = endOf(meta, phases);
   const load = phases.find((phase) => phase.name === 'load');
   const canary = canaryPart(judgement, end);
-  const runTag = String(meta('runTag') ?? '');
+  const runTag = textOf(meta('runTag'));
   const drafts = findingDrafts(judgement.findings, { reader, runTag, faults: part.faults, epochs });
   const { counts, strength } = judgement;
   const report: RunReport = {
@@ -141,7 +141,7 @@ function nodeIdsOf(part: FaultPart, epochs: readonly EpochChange[], meta: Meta):
 function limitsOf(meta: Meta, part: FaultPart): string[] {
   const limits = part.coverage.notInjected.map(({ kind, reason }) => `The fault ${kind} was not injected: ${reason}.`.replace(/\.\.$/, '.'));
   const settings = settingsOf(meta);
-  limits.push(`The workload was ${String(settings['workload'])}; other operations were not tested.`);
+  limits.push(`The workload was ${textOf(settings['workload'])}; other operations were not tested.`);
   if (settings['ledgerSync'] === 'normal') limits.push('The ledger survives a crash of the harness, not a power loss of its machine.');
   return limits;
 }

@@ -6,7 +6,8 @@ import { DockerCluster, type NodeAddress as DockerAddress } from '../../docker/c
 import { ensureEngine } from '../../docker/engine.ts';
 import { ensureNodeImage } from '../../docker/image.ts';
 import { keepRun, sweep } from '../../docker/sweep.ts';
-import type { NodeEndpoints, OpenClusterOptions, RunCluster } from './run-cluster.ts';
+import type { NodeEndpoints } from '../systems/system.ts';
+import type { OpenClusterOptions, RunCluster } from './run-cluster.ts';
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 /** Last characters of a node's log that a finding shows. */

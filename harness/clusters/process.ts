@@ -5,13 +5,14 @@
  * Nothing outlives the run: every child is killed on disposal, also after a start that failed half-way.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { createWriteStream, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Cluster, NodeState, ProbeResult } from '../../chaos/ports.ts';
-import type { NodeAddress } from '../systems/system.ts';
-import type { NodeEndpoints, OpenClusterOptions, RunCluster } from './run-cluster.ts';
+import type { NodeAddress, NodeEndpoints } from '../systems/system.ts';
+import type { OpenClusterOptions, RunCluster } from './run-cluster.ts';
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 const defaultEntry = 'zaris/server/main.ts';
@@ -239,16 +240,26 @@ const endpointsOf = ({ nodeId, ports }: LocalNode): NodeEndpoints => ({
   httpAddress: `${host}:${ports.http}`,
 });
 
-/** Ports that were free a moment ago. */
+/** Below the range from which systems draw the ports of outgoing connections. */
+const lowestPort = 20_000;
+const highestPort = 31_999;
+const portTries = 200;
+
+/** Ports that were free a moment ago, and that no outgoing connection will take. */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
-      const server = createServer();
-      server.once('error', reject);
-      server.listen(0, host, () => resolve(server));
-    })),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const found: number[] = [];
+  for (let tries = 0; found.length < count && tries < portTries; tries++) {
+    const port = randomInt(lowestPort, highestPort + 1);
+    if (!found.includes(port) && (await isFree(port))) found.push(port);
+  }
+  if (found.length < count) throw new Error(`No free ports were found between ${lowestPort} and ${highestPort}.`);
+  return found;
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, host, () => server.close(() => resolve(true)));
+  });
 }

@@ -2,7 +2,7 @@
  * A cluster as the run loop holds it: the chaos port, the addresses for clients, and its end.
  */
 import type { Cluster } from '../../chaos/ports.ts';
-import type { NodeAddress } from '../systems/system.ts';
+import type { NodeAddress, NodeEndpoints } from '../systems/system.ts';
 
 /** Something about the build or the host that the certificate names. */
 export interface NamedValue {
@@ -38,14 +38,4 @@ export interface OpenClusterOptions {
   readonly say: (line: string) => void;
   /** Aborted by a second signal. */
   readonly signal: AbortSignal;
-}
-
-/** Addresses of a node, inside the cluster's network and from the host. */
-export interface NodeEndpoints {
-  readonly nodeId: string;
-  /** host:port for the other nodes. */
-  readonly clusterAddress: string;
-  /** host:port for clients on the harness's host. */
-  readonly clientAddress: string;
-  readonly httpAddress: string;
 }

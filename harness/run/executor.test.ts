@@ -14,9 +14,9 @@ const realClock = { nowMs: () => performance.now(), wallMs: () => Date.now() };
 function parts() {
   const ledger = new MemoryLedger();
   const clock = new RunClock(realClock, 0);
-  const keys = new KeyRegister({ maxLiveKeys: 100, sessionsPerPartition: 3, partitionOf: () => 0, partitionCount: 1, nowMs: () => clock.nowMs() });
+  const keys = new KeyRegister({ maxLiveKeys: 100, sessionsPerPartition: 3, crowdedSessions: 100, partitionOf: () => 0, partitionCount: 1, nowMs: () => clock.nowMs() });
   const tally = new Tally();
-  const executor = new Executor({ ledger, clock, keys, tally, liveCheck: new LiveCheck(() => undefined) });
+  const executor = new Executor({ ledger, clock, keys, tally, liveCheck: new LiveCheck(() => undefined), onAcknowledged: () => undefined });
   return { ledger, clock, keys, tally, executor };
 }
 

@@ -18,6 +18,7 @@ export interface ExecutorOptions {
   readonly keys: Pick<KeyRegister, 'begin' | 'end'>;
   readonly tally: Tally;
   readonly liveCheck: LiveCheck;
+  readonly onAcknowledged: (partition: number, node: string) => void;
 }
 
 export class Executor {
@@ -57,6 +58,9 @@ export class Executor {
       unawaited(ledger.outcome({ session, completion, invokeNs: clock.nsOf(invokedAtMs), returnNs: clock.nowNs() }));
       if (!canary) tally.ended(operation, completion);
       liveCheck.saw(operation, completion, canary);
+      if (completion.kind === 'ok' && operation.f !== 'read' && completion.partition !== undefined) {
+        this.options.onAcknowledged(completion.partition, completion.node ?? '');
+      }
       return completion;
     } finally {
       this.openSince.delete(session);

@@ -10,8 +10,10 @@ import type { KeyBook } from '../../workloads/context.ts';
 
 export interface KeyRegisterOptions {
   readonly maxLiveKeys: number;
-  /** Sessions that may wait on one partition before others choose keys elsewhere; Infinity never turns a key away. */
+  /** Sessions that may be busy in one partition before others choose keys elsewhere; Infinity never turns a key away. */
   readonly sessionsPerPartition: number;
+  /** Sessions busy in all above which each partition takes one only: a failover stalls whole partitions, and must not stall every session. */
+  readonly crowdedSessions: number;
   readonly partitionOf: (key: string) => number;
   readonly partitionCount: number;
   /** Monotonic milliseconds. */
@@ -29,6 +31,7 @@ export class KeyRegister implements KeyBook {
   /** Finished keys per partition, oldest first. */
   private readonly finishedKeys: Finished[][];
   private readonly waiting: Int32Array;
+  private busy = 0;
   private finishedTotal = 0;
   private retiredTotal = 0;
   private openedTotal = 0;
@@ -78,19 +81,24 @@ export class KeyRegister implements KeyBook {
   }
 
   accepts(key: string): boolean {
-    return (this.waiting[this.options.partitionOf(key)] as number) < this.options.sessionsPerPartition;
+    const { sessionsPerPartition, crowdedSessions } = this.options;
+    if (sessionsPerPartition === Infinity) return true;
+    const limit = this.busy >= crowdedSessions ? 1 : sessionsPerPartition;
+    return (this.waiting[this.options.partitionOf(key)] as number) < limit;
   }
 
   /** A session's operation on this key starts. */
   begin(key: string): void {
     const partition = this.options.partitionOf(key);
     this.waiting[partition] = (this.waiting[partition] as number) + 1;
+    this.busy++;
   }
 
   /** It has ended. */
   end(key: string): void {
     const partition = this.options.partitionOf(key);
     this.waiting[partition] = (this.waiting[partition] as number) - 1;
+    this.busy--;
   }
 
   /** Takes up to `limit` of the oldest keys of a partition that were finished before a time, to retire them. Give back with `finished`. */

@@ -14,6 +14,9 @@ import type { RunState } from './run-state.ts';
 /** Sessions beside those of the load: one for the canary, one for the retirer. */
 export const extraSessions = 2;
 
+/** Pause between two looks at the nodes while they start, ms. */
+const startPollMs = 500;
+
 /** A run whose cluster is up. */
 export interface ActiveRun {
   readonly cluster: RunCluster;
@@ -45,6 +48,7 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
   await ledger.meta('facts', { ...facts, build: cluster.build, engine: cluster.engine, versions: [...facts.versions, ...cluster.versions], contract: world.system.contract(plan), promises: world.system.clientPromises, peek: world.system.capabilities.peek });
   state.print(`Cluster is up: ${facts.partitions} partitions, ${facts.replicationFactor} copies, ${facts.minInSync} needed to acknowledge`);
   const hub = new EventHub();
+  state.onAcknowledged = (partition, node) => hub.publish({ name: 'ack', nodeId: node, atMs: clock.nowMs(), fields: { partition } });
   const watch = openWatch(state, system, hub);
   watch.start();
   const clients = Array.from({ length: settings.sessions + extraSessions }, (_, session) => system.client(session));
@@ -63,16 +67,29 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
 
 /** Bootstraps; a cluster that never became whole is no fault of the store's durability, but nothing was certified either. */
 async function whole(state: RunState, system: RunningSystem, cluster: RunCluster, signal: AbortSignal): Promise<void> {
+  const watching = new AbortController();
+  const died = nodeDied(cluster, watching.signal);
   try {
-    await system.bootstrap(state.limits.start, signal);
+    await Promise.race([system.bootstrap(state.limits.start, AbortSignal.any([signal, watching.signal])), died]);
   } catch (error) {
-    const states = await Promise.all(cluster.cluster.nodeIds().map(async (nodeId) => [nodeId, await cluster.cluster.state(nodeId)] as const));
-    for (const [nodeId, at] of states) {
+    if (error instanceof EnvironmentError) throw error;
+    throw new NotRecoveredError(`The cluster did not become whole at the start: ${messageOf(error)}.`);
+  } finally {
+    watching.abort();
+    died.catch(() => undefined);
+  }
+}
+
+/** Rejects when a node's program has ended; resolves never, or when `signal` is aborted. */
+async function nodeDied(run: RunCluster, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    for (const nodeId of run.cluster.nodeIds()) {
+      const at = await run.cluster.state(nodeId);
       if (at.kind !== 'exited') continue;
-      const tail = await cluster.logTail(nodeId).catch(() => '');
+      const tail = await run.logTail(nodeId).catch(() => '');
       throw new EnvironmentError(`The node program of ${nodeId} ended with exit code ${at.exitCode} at the start: ${lastLine(tail)}`);
     }
-    throw new NotRecoveredError(`The cluster did not become whole at the start: ${messageOf(error)}.`);
+    await new Promise((resolve) => setTimeout(resolve, startPollMs));
   }
 }
 

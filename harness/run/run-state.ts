@@ -57,6 +57,8 @@ export class RunState {
   stopped: string | null = null;
   /** The cluster was frozen at a loss and is kept. */
   frozen = false;
+  /** Called at every acknowledged write; faults may wait for so many of a partition. */
+  onAcknowledged: (partition: number, node: string) => void = () => undefined;
   /** Called at a loss that the live check sees. */
   onLoss: () => void = () => undefined;
   readBack = { expected: 0, done: 0 };
@@ -92,11 +94,12 @@ export class RunState {
     this.keys = new KeyRegister({
       maxLiveKeys: settings.maxLiveKeys,
       sessionsPerPartition: settings.distribution === 'hot' ? Infinity : Math.max(2, Math.floor((settings.sessions * sessionsPerPartitionOf64) / 64)),
+      crowdedSessions: settings.sessions / 2,
       partitionOf: (key) => this.partitionOf(key),
       partitionCount: settings.partitionCount,
       nowMs: () => this.clock.nowMs(),
     });
-    this.executor = new Executor({ ledger, clock: this.clock, keys: this.keys, tally: this.tally, liveCheck: this.liveCheck });
+    this.executor = new Executor({ ledger, clock: this.clock, keys: this.keys, tally: this.tally, liveCheck: this.liveCheck, onAcknowledged: (partition, node) => this.onAcknowledged(partition, node) });
     this.writeSettings();
   }
 

@@ -6,7 +6,6 @@
  * never hides a replica that did not answer. If it did, the verifier would judge a history that did not happen.
  */
 import type { ClusterEvent, StatusSource } from '../../chaos/ports.ts';
-import type { NodeEndpoints } from '../clusters/run-cluster.ts';
 import type { StoreClient, Version } from '../../workloads/port.ts';
 
 /** What the system promises, in its own words. */
@@ -36,6 +35,16 @@ export interface NodeAddress {
   readonly host: string;
   readonly clientPort: number;
   readonly httpPort: number;
+}
+
+/** Addresses of a node, inside the cluster's network and from the host. */
+export interface NodeEndpoints {
+  readonly nodeId: string;
+  /** host:port for the other nodes. */
+  readonly clusterAddress: string;
+  /** host:port for clients on the harness's host. */
+  readonly clientAddress: string;
+  readonly httpAddress: string;
 }
 
 /** What a new cluster shall look like. */

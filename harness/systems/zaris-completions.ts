@@ -7,6 +7,7 @@
 import { assert, unreachable } from '../../lib/assert.ts';
 import type { Completion, Operation, Served, Version } from '../../workloads/port.ts';
 import type { ZarisClient } from '../../zaris/client/client.ts';
+import type { CallOperation } from '../../zaris/client/contract.ts';
 import type { OperationResult } from '../../zaris/client/result.ts';
 import { seq, term, type Version as ZarisVersion } from '../../zaris/model/ids.ts';
 
@@ -86,4 +87,25 @@ function servedOf(result: OperationResult): Served {
     ...(epoch === undefined ? {} : { epoch }),
     ...(servedBy === undefined ? {} : { node: servedBy }),
   };
+}
+
+/** The call of a client core that an operation asks for; the same as {@link callWith} makes of it. */
+export function callOf(operation: Operation): CallOperation {
+  const { key } = operation;
+  switch (operation.f) {
+    case 'read':
+      return { kind: 'get', key };
+    case 'write':
+      return { kind: 'mutate', mutation: { kind: 'put', key, value: operation.value, ...(operation.ttlMs === undefined ? {} : { ttlMs: operation.ttlMs }) } };
+    case 'create':
+      return { kind: 'mutate', mutation: { kind: 'put', key, value: operation.value, ifAbsent: true } };
+    case 'cas':
+      return { kind: 'mutate', mutation: { kind: 'put', key, value: operation.value, ifVersion: zarisVersion(operation.expected) } };
+    case 'delete':
+      return { kind: 'mutate', mutation: { kind: 'delete', key, ...(operation.expected === undefined ? {} : { ifVersion: zarisVersion(operation.expected) }) } };
+    case 'add':
+      return { kind: 'mutate', mutation: { kind: 'add', key, delta: operation.delta } };
+    default:
+      return unreachable(operation, 'operation');
+  }
 }
