@@ -95,8 +95,8 @@ function runProjects(projects: readonly string[]): void {
 /** Engine, image and browser; where one cannot be had its tests skip themselves, counted and named. */
 async function setUpWorlds(): Promise<void> {
   try {
-    await connectEngine().catch(() => ensureEngine({ say }));
-    await ensureNodeImage({ say });
+    const { docker } = await connectEngine().catch(() => ensureEngine({ say }));
+    await ensureNodeImage({ docker, projectDir: join(import.meta.dirname, '..'), say });
   } catch (error) {
     say(`no containers: ${(error as Error).message}`);
     if (process.env['CI'] !== undefined) broken.push('the container engine could not be had, and CI must not go without it');

@@ -7,7 +7,16 @@
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdtempSync, openSync, readFileSync, readSync, closeSync, realpathSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  readSync,
+  closeSync,
+  realpathSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
@@ -15,11 +24,14 @@ import { lastLine, runCommand } from './command.ts';
 import { installDebianPackages } from './engine.ts';
 import { EnvironmentError, messageOf } from './errors.ts';
 import { currentOwner, labelsOf } from './labels.ts';
+import { processIsGone } from './netns.ts';
 
 /** What the base holds on top of Debian's minimum, in both ways of making it. */
 export const basePackages = ['iptables', 'iproute2', 'libfaketime', 'procps'] as const;
 
 const recipe = 1;
+const rootsDir = '/var/tmp';
+const rootPrefix = 'zaris-base-';
 const debianSuite = 'bookworm';
 const publicImage = 'debian:bookworm-slim';
 const firstProgressTimeoutMs = 8_000;
@@ -207,7 +219,8 @@ async function fromDebianPackages(
   const present = (await runCommand('sh', ['-c', 'command -v debootstrap'])).exitCode === 0;
   if (!present) await installDebianPackages(['debootstrap'], options.say);
   options.say(`Building the base image from Debian's packages (about a minute, once)`);
-  const root = mkdtempSync('/var/tmp/zaris-base-');
+  await removeAbandonedRoots();
+  const root = mkdtempSync(join(rootsDir, `${rootPrefix}${process.pid}-`));
   try {
     const made = await runCommand(
       'debootstrap',
@@ -231,6 +244,14 @@ async function fromDebianPackages(
     throw new EnvironmentError(`The engine did not take the base image (${messageOf(error)}): ${otherWays}.`);
   } finally {
     await removeRoot(root);
+  }
+}
+
+/** Roots of builds whose process was killed; named by its id. */
+async function removeAbandonedRoots(): Promise<void> {
+  for (const name of readdirSync(rootsDir)) {
+    const pid = new RegExp(`^${rootPrefix}(\\d+)-`).exec(name)?.[1];
+    if (pid !== undefined && processIsGone(Number(pid))) await removeRoot(join(rootsDir, name));
   }
 }
 

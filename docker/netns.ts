@@ -12,6 +12,7 @@ import type Docker from 'dockerode';
 import { runCommand } from './command.ts';
 import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
+import { messageOf } from './errors.ts';
 
 /** Which way in is used; reports say it. */
 export type NetnsMethod = 'nsenter' | 'exec';
@@ -113,7 +114,7 @@ export async function execInContainer(
     const about = await exec.inspect();
     return { ...output, exitCode: about.ExitCode ?? -1, timedOut: false };
   } catch (error) {
-    return { ...output, exitCode: -1, stderr: String((error as Error).message), timedOut: false };
+    return { ...output, exitCode: -1, stderr: messageOf(error), timedOut: false };
   } finally {
     abort.abort();
   }
