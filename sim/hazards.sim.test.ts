@@ -611,38 +611,6 @@ describe('hazards', () => {
     for (let index = 40; index < 80; index++) expect(script.get(`k${index}`)).toBe('v');
     expect(script.digestsAgree()).toBe(true);
   });
-
-  it('25. a trimmed new primary and a holder with a longer, conflicting tail: no snapshot takes acknowledged entries away', () => {
-    const script = new Script({ nodeCount: 5, world: { node: { timings: { logKeepEntries: 2 } } } });
-    for (let index = 0; index < 20; index++) script.put(`k${index}`, 'v');
-    const primary = script.primary();
-    const replicas = script.replicas() as [NodeId, NodeId];
-    const [next, longer] = replicas;
-    script.run(300);
-    // Acknowledged, but neither replica hears that it is committed.
-    const silence = script.drop((from, _to, message) => from === primary && (message.kind === 'beat' || message.kind === 'beacon'));
-    expect(script.put('acked', '1').status).toBe('Ok');
-    const stop = script.drop((_from, to, message) => to === next && message.kind === 'append' && message.entries.length > 0);
-    const pending = [1, 2, 3, 4, 5].map((index) => script.call(put(`tail${index}`, 'x')));
-    script.until('the longer tail', () => (script.copy(longer)?.lastSeq ?? 0) >= (script.copy(next)?.lastSeq ?? 0) + 5);
-    script.isolate(longer);
-    script.world.kill(primary);
-    stop();
-    silence();
-    script.until('the shorter one leads', () => script.partition().primary !== null && script.primary() === next && script.partition().serving);
-    let snapshots = 0;
-    script.drop((_from, to, message) => {
-      if (message.kind === 'snapshot-chunk' && to === longer) snapshots += 1;
-      return false;
-    });
-    script.world.healAll();
-    script.run(40);
-    script.world.kill(next);
-    script.until('the other leads', () => script.partition().primary !== null && script.primary() === longer && script.partition().serving);
-    expect(snapshots).toBe(0);
-    expect(script.get('acked')).toBe('1');
-    script.until('settled', () => pending.every((box) => box.result !== null));
-  });
 });
 
 /** The same hazard where the primary is the control leader: its proposals never cross the network, so the race cannot happen. */
