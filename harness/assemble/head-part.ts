@@ -1,5 +1,6 @@
 /** The parts of a report that say what was run, where, and with which settings; read back from the ledger's meta rows. */
 import { cpus, hostname, release, totalmem, type } from 'node:os';
+import { defaultMix, describeMix } from '../../workloads/mix.ts';
 import type { ClockOrigin } from '../../ledger/clock-origin.ts';
 import type { RunReport } from '../report/model.ts';
 import { phaseNames } from '../run/phases.ts';
@@ -61,6 +62,8 @@ function replayCommand(settings: StoredSettings, seed: string, runId: string): s
     'npm run certify --', `--duration ${number(settings['durationMs']) / 1_000}s`, `--rf ${textOf(settings['replicationFactor'])}`,
     `--nodes ${textOf(settings['nodeCount'])}`, `--seed ${seed}`, `--schedule ${textOf(settings['resultsDir'])}/${runId}/schedule.json`,
   ];
+  if (settings['cluster'] !== 'docker') words.push(`--cluster ${textOf(settings['cluster'])}`);
+  if (settings['workload'] !== describeMix(defaultMix)) words.push(`--workload ${textOf(settings['workload'])}`);
   if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined) words.push(`--node-entry ${textOf(settings['nodeEntry'])}`);
   return words.join(' ');
 }
