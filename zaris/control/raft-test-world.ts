@@ -58,8 +58,10 @@ export class RaftWorld {
   nowMs = 0;
   readonly random: Prng;
   readonly nodes = new Map<NodeId, WorldNode>();
-  /** Everything anybody was told is committed: entry and digest by index; 0 is the start. */
-  readonly history: { readonly entry: RaftEntry | null; readonly digest: string }[] = [{ entry: null, digest: '' }];
+  /** Everything anybody was told is committed, by index; 0 is the start. `knownIn`: raftTerm of the first who knew. */
+  readonly history: { readonly entry: RaftEntry | null; readonly digest: string; readonly knownIn: number }[] = [
+    { entry: null, digest: '', knownIn: 0 },
+  ];
   /** Reads answered: context → index. */
   readonly answeredReads = new Map<number, number>();
   /** Called for every message sent; false drops it. */
@@ -382,7 +384,7 @@ export class RaftWorld {
     assert(entry.index === node.applied.index + 1, 'committed entries come in order, once');
     const digest = digestOf(node.applied.digest, entry);
     if (entry.index === this.history.length) {
-      this.history.push({ entry, digest });
+      this.history.push({ entry, digest, knownIn: node.raft?.raftTerm ?? 0 });
       if (entry.kind === 'config') this.configs.push(entry.config);
     }
     assert(this.history[entry.index]?.digest === digest, `state-machine safety: ${node.nodeId} at ${entry.index}`);
@@ -404,7 +406,10 @@ export class RaftWorld {
     this.leaderOfTerm.set(raft.raftTerm, name);
     const { log } = raft['store'];
     for (let index = log.baseIndex; index <= this.committedIndex; index++) {
-      const raftTerm = this.history[index]?.entry?.raftTerm ?? 0;
+      const { entry, knownIn } = present(this.history[index], 'committed entry');
+      const raftTerm = entry?.raftTerm ?? 0;
+      // The last vote may come so late that a later leader has committed more by then.
+      if (knownIn >= raft.raftTerm) continue;
       assert(log.raftTermAt(index) === raftTerm, `leader completeness: ${name} lacks ${index}`);
     }
   }
