@@ -49,7 +49,7 @@ interface Weakness {
 const linkName = (from: string, to: string): string => `${from}>${to}`;
 
 export class Network {
-  readonly options: NetworkOptions;
+  private options: NetworkOptions;
   private readonly random: Prng;
   private readonly cuts = new Set<string>();
   /** Cuts that stand by rule, apart from those set one by one. */
@@ -88,6 +88,11 @@ export class Network {
   /** Connections between the two ends are refused and answered with a reset, whoever dials. */
   isReset(from: string, to: string): boolean {
     return this.resets.size > 0 && (this.resets.has(linkName(from, to)) || this.resets.has(linkName(to, from)));
+  }
+
+  /** From now on nothing is lost, repeated or overtaken by chance; delays stay as they are. */
+  calm(): void {
+    this.options = { ...this.options, lossChance: 0, duplicateChance: 0, reorderChance: 0 };
   }
 
   /** The effect of a standing loss, delay or rate rule. */

@@ -14,7 +14,8 @@ import { seq, term, type Version as ZarisVersion } from '../../zaris/model/ids.t
 /** Longest error text that a completion carries. */
 const maxErrorChars = 200;
 
-const versionOf = (version: ZarisVersion | undefined): Version | null => (version === undefined ? null : [version.term, version.seq]);
+const versionOf = (version: ZarisVersion | undefined): Version | null =>
+  version === undefined ? null : [version.term, version.seq];
 const zarisVersion = ([major, minor]: Version): ZarisVersion => ({ term: term(major), seq: seq(minor) });
 
 /** Runs an operation with a client. Rejects where the client does (closed, refused by name); then nothing is known. */
@@ -24,13 +25,17 @@ export function callWith(client: ZarisClient, operation: Operation): Promise<Ope
     case 'read':
       return client.get(key);
     case 'write':
-      return operation.ttlMs === undefined ? client.put(key, operation.value) : client.put(key, operation.value, { ttlMs: operation.ttlMs });
+      return operation.ttlMs === undefined
+        ? client.put(key, operation.value)
+        : client.put(key, operation.value, { ttlMs: operation.ttlMs });
     case 'create':
       return client.put(key, operation.value, { ifAbsent: true });
     case 'cas':
       return client.put(key, operation.value, { ifVersion: zarisVersion(operation.expected) });
     case 'delete':
-      return operation.expected === undefined ? client.delete(key) : client.delete(key, { ifVersion: zarisVersion(operation.expected) });
+      return operation.expected === undefined
+        ? client.delete(key)
+        : client.delete(key, { ifVersion: zarisVersion(operation.expected) });
     case 'add':
       return client.add(key, operation.delta);
     default:
@@ -49,7 +54,9 @@ export function completionOf(operation: Operation, result: OperationResult): Com
       return okOf(operation, result, version, served);
     case 'NotFound':
       // For a read an observation like any other; a mutation found nothing to work on.
-      return operation.f === 'read' ? { kind: 'ok', value: null, version, ...served } : { kind: 'fail', why: 'condition', error, version, ...served };
+      return operation.f === 'read'
+        ? { kind: 'ok', value: null, version, ...served }
+        : { kind: 'fail', why: 'condition', error, version, ...served };
     case 'Conflict':
       return { kind: 'fail', why: 'condition', error, version, ...served };
     case 'InvalidInput':
@@ -96,13 +103,31 @@ export function callOf(operation: Operation): CallOperation {
     case 'read':
       return { kind: 'get', key };
     case 'write':
-      return { kind: 'mutate', mutation: { kind: 'put', key, value: operation.value, ...(operation.ttlMs === undefined ? {} : { ttlMs: operation.ttlMs }) } };
+      return {
+        kind: 'mutate',
+        mutation: {
+          kind: 'put',
+          key,
+          value: operation.value,
+          ...(operation.ttlMs === undefined ? {} : { ttlMs: operation.ttlMs }),
+        },
+      };
     case 'create':
       return { kind: 'mutate', mutation: { kind: 'put', key, value: operation.value, ifAbsent: true } };
     case 'cas':
-      return { kind: 'mutate', mutation: { kind: 'put', key, value: operation.value, ifVersion: zarisVersion(operation.expected) } };
+      return {
+        kind: 'mutate',
+        mutation: { kind: 'put', key, value: operation.value, ifVersion: zarisVersion(operation.expected) },
+      };
     case 'delete':
-      return { kind: 'mutate', mutation: { kind: 'delete', key, ...(operation.expected === undefined ? {} : { ifVersion: zarisVersion(operation.expected) }) } };
+      return {
+        kind: 'mutate',
+        mutation: {
+          kind: 'delete',
+          key,
+          ...(operation.expected === undefined ? {} : { ifVersion: zarisVersion(operation.expected) }),
+        },
+      };
     case 'add':
       return { kind: 'mutate', mutation: { kind: 'add', key, delta: operation.delta } };
     default:

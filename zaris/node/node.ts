@@ -214,6 +214,11 @@ export class Node {
 
   // Looks from outside; none of them changes anything.
 
+  /** Both planes, for checkers that look inside; whoever reads here must change nothing. */
+  get planes(): { readonly control: ControlPlane; readonly data: DataPlane } {
+    return { control: this.control, data: this.data };
+  }
+
   view(): ClusterView {
     return clusterView(this.control.state, this.control.raft.config, this.control.leader);
   }

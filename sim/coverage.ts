@@ -1,0 +1,61 @@
+/**
+ * What a run or a sweep has reached: kinds of edges, health changes, promotion paths, catch-up, handoff steps, statuses. What
+ * was never reached was never tested, however green the sweep.
+ */
+import type { Notice } from '../zaris/node/contract.ts';
+
+/** Everything that a long sweep is expected to reach. */
+export const expectedCoverage: readonly string[] = [
+  'edge promotion', 'edge handoff', 'edge unassigned', 'edge serving', 'edge in-sync', 'edge withdrawn', 'edge health', 'edge map',
+  'health Healthy', 'health Degraded', 'health Recovering', 'health Unavailable',
+  'promotion possessed', 'promotion synchronised', 'promotion of an eligible member',
+  'catch-up by log', 'catch-up by snapshot', 'snapshot installed',
+  'handoff started', 'handoff aborted', 'handoff to preferred primary', 'handoff by drain', 'surplus copy dropped',
+  'status Ok', 'status NotFound', 'status Conflict', 'status in doubt', 'status refused',
+];
+
+export class Coverage {
+  readonly counts = new Map<string, number>();
+
+  hit(name: string, count = 1): void {
+    this.counts.set(name, (this.counts.get(name) ?? 0) + count);
+  }
+
+  notice({ name, fields }: Notice): void {
+    if (name.startsWith('edge-')) {
+      this.hit(`edge ${name.slice('edge-'.length)}`);
+      this.hit(`health ${String(fields['health'])}`);
+      const why = String(fields['why']);
+      if (name === 'edge-in-sync' && why.endsWith(' joined')) this.hit('catch-up by log');
+      return;
+    }
+    switch (name) {
+      case 'possession-proved':
+        return this.hit('promotion possessed');
+      case 'synchronising':
+        return this.hit('promotion synchronised');
+      case 'snapshot-started':
+        return this.hit('catch-up by snapshot');
+      case 'snapshot-installed':
+        return this.hit('snapshot installed');
+      case 'handoff-started':
+        this.hit('handoff started');
+        return this.hit(fields['why'] === 'drain' ? 'handoff by drain' : 'handoff to preferred primary');
+      case 'handoff-aborted':
+        return this.hit('handoff aborted');
+      case 'surplus':
+        return this.hit('surplus copy dropped');
+      default:
+        this.hit(`notice ${name}`);
+    }
+  }
+
+  add(other: Iterable<readonly [string, number]>): void {
+    for (const [name, count] of other) this.hit(name, count);
+  }
+
+  /** What was expected and never reached. */
+  missing(): string[] {
+    return expectedCoverage.filter((name) => !this.counts.has(name));
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Every committed edge of every partition, from the nodes' own notices, and every registration: what the certificate's
+ * failover count and exposure rest on. The simulator misses none, however quick.
+ *
+ * Two nodes that tell different things of one epoch are both recorded; the fencing checker must see it.
+ */
+import type { EpochKind } from '../ledger/rows.ts';
+import type { NodeId } from '../zaris/model/ids.ts';
+import type { Notice } from '../zaris/node/contract.ts';
+import type { SimHistory } from './history.ts';
+import { nsOf } from './load.ts';
+import { controlLeader } from './sim-cluster.ts';
+import type { World } from './world.ts';
+
+/** How often registrations are looked for, ms. */
+const lookEveryMs = 500;
+
+const kindOf = (name: string): EpochKind => (name === 'edge-promotion' ? 'failover' : name === 'edge-handoff' ? 'handoff' : 'edge');
+
+/** "n1#3" in parts. */
+function memberOf(text: unknown): { node: string; incarnation: number } | null {
+  if (typeof text !== 'string') return null;
+  const at = text.lastIndexOf('#');
+  return { node: text.slice(0, at), incarnation: Number(text.slice(at + 1)) };
+}
+
+export class EpochRecorder {
+  private readonly world: World;
+  private readonly history: SimHistory;
+  private readonly seen = new Map<string, string>();
+  private readonly incarnations = new Map<NodeId, number>();
+  failovers = 0;
+  handoffs = 0;
+  private isStopped = false;
+
+  constructor(world: World, history: SimHistory) {
+    this.world = world;
+    this.history = history;
+    this.look();
+  }
+
+  /** True when this edge was not heard of before. */
+  heard(notice: Notice): boolean {
+    const { name, fields } = notice;
+    if (!name.startsWith('edge-')) return false;
+    const partition = fields['partition'] as number;
+    const place = `${partition}/${String(fields['epoch'])}`;
+    const content = `${String(fields['term'])} ${String(fields['primary'])} ${String(fields['inSync'])} ${name}`;
+    if (this.seen.get(place) === content) return false;
+    this.seen.set(place, content);
+    const primary = memberOf(fields['primary']);
+    const kind = kindOf(name);
+    if (kind === 'failover') this.failovers += 1;
+    if (kind === 'handoff') this.handoffs += 1;
+    this.history.epochRows.push({
+      partition, epoch: fields['epoch'] as number, term: fields['term'] as number, node: primary?.node ?? null, incarnation: primary?.incarnation ?? null,
+      kind, health: String(fields['health']), atNs: nsOf(this.world.nowMs),
+    });
+    return true;
+  }
+
+  /** Looks for nothing more. */
+  stop(): void {
+    this.isStopped = true;
+  }
+
+  private look(): void {
+    if (this.isStopped) return;
+    const { world } = this;
+    for (const node of controlLeader(world)?.planes.control.state.nodes ?? []) {
+      if (this.incarnations.get(node.nodeId) === node.incarnation) continue;
+      this.incarnations.set(node.nodeId, node.incarnation);
+      this.history.incarnationRows.push({ node: node.nodeId, incarnation: node.incarnation, atNs: nsOf(world.nowMs), wallMs: world.nowMs });
+    }
+    world.at(world.nowMs + lookEveryMs, () => this.look());
+  }
+}

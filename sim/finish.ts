@@ -1,0 +1,138 @@
+/**
+ * The end of a simulated run on a healed cluster: canaries are deleted behind the history's back, every live key is read
+ * through the client, every replica is asked for its own copy once it has applied what the primary had committed.
+ *
+ * A key that could not be read, and a replica that did not answer, are recorded as such: missing evidence, never agreement.
+ */
+import type { Phase } from '../ledger/rows.ts';
+import { present } from '../lib/assert.ts';
+import type { Completion } from '../workloads/port.ts';
+import { completionOf } from '../harness/systems/zaris-completions.ts';
+import { operationResult } from '../zaris/client/result.ts';
+import type { CopyReport } from '../zaris/model/client-wire.ts';
+import { type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
+import { partitionOf } from '../zaris/model/segments.ts';
+import type { SimClient } from './client-host.ts';
+import { nsOf } from './load.ts';
+import type { SimRun } from './run-seed.ts';
+import { controlLeader } from './sim-cluster.ts';
+
+/** Reads under way at a time. */
+const readsAtOnce = 64;
+const maxTries = 20;
+const pauseMs = 200;
+const readTimeoutMs = 10_000;
+/** Longest read-back: tries of all keys of a partition that does not answer. */
+const readBackBoundMs = 600_000;
+const catchUpBoundMs = 10_000;
+
+export async function finishRun(run: SimRun, canaries: readonly string[]): Promise<void> {
+  const client = run.client('final');
+  const { world, turns } = run;
+  let left = canaries.length;
+  for (const key of canaries) deleteUnseen(run, client, key, () => (left -= 1), maxTries);
+  await turns.run(world.nowMs + readBackBoundMs, () => left === 0);
+  const keys = [...run.keys.liveKeys(), ...canaries];
+  await run.phase('read-back', () => readBack(run, client, keys));
+  await run.phase('autopsy', () => autopsy(run, keys));
+}
+
+function deleteUnseen(run: SimRun, client: SimClient, key: string, done: () => void, tries: number): void {
+  const operation = { kind: 'mutate', mutation: { kind: 'delete', key } } as const;
+  client.call(operation, ({ status }) => {
+    if (status === 'Ok' || status === 'NotFound' || tries === 0) done();
+    else run.world.at(run.world.nowMs + pauseMs, () => deleteUnseen(run, client, key, done, tries - 1));
+  }, readTimeoutMs);
+}
+
+async function readBack(run: SimRun, client: SimClient, keys: readonly string[]): Promise<void> {
+  let next = 0;
+  let done = 0;
+  const reader = (): void => {
+    const key = keys[next++];
+    if (key === undefined) return;
+    readKey(run, { client, key, phase: 'final', tries: maxTries }, () => {
+      done += 1;
+      reader();
+    });
+  };
+  for (let index = 0; index < readsAtOnce; index++) reader();
+  await run.turns.run(run.world.nowMs + readBackBoundMs, () => done === keys.length);
+}
+
+/** Reads one key until it answers or the tries are used up, and records the last read. */
+export function readKey(
+  run: SimRun,
+  read: { readonly client: SimClient; readonly key: string; readonly phase: Phase; readonly tries: number },
+  done: (completion: Completion) => void,
+): void {
+  const { world, history, job } = run;
+  const { client, key, phase, tries } = read;
+  const invokeNs = nsOf(world.nowMs);
+  client.call({ kind: 'get', key }, (result) => {
+    const completion = completionOf({ f: 'read', key }, operationResult(result));
+    if (completion.kind === 'ok' || tries <= 1) {
+      history.finalRead({ key, phase, invokeNs, returnNs: nsOf(world.nowMs), completion }, job.keepRows === true);
+      done(completion);
+    } else world.at(world.nowMs + pauseMs, () => readKey(run, { ...read, tries: tries - 1 }, done));
+  }, readTimeoutMs);
+}
+
+async function autopsy(run: SimRun, keys: readonly string[]): Promise<void> {
+  const byPartition = Map.groupBy(keys, (key) => partitionOf(key, run.options.partitions));
+  const settled = (): boolean => Array.from({ length: run.options.partitions }, (_, index) => isLevel(run, partitionId(index))).every(Boolean);
+  await run.turns.run(run.world.nowMs + catchUpBoundMs, settled);
+  for (let index = 0; index < run.options.partitions; index++) askReplicas(run, partitionId(index), byPartition.get(partitionId(index)) ?? [], 'final');
+}
+
+const copyOf = (run: SimRun, id: NodeId, partition: PartitionId, keys: readonly string[]): CopyReport | null => {
+  const node = run.world.nodes.get(id);
+  return node?.running === null || node === undefined || node.paused ? null : node.running.node.planes.data.copyReport(partition, keys);
+};
+
+/** Every replica has applied what the primary has committed. */
+export function isLevel(run: SimRun, partition: PartitionId): boolean {
+  const leader = controlLeader(run.world);
+  if (leader === null) return false;
+  const { state } = leader.planes.control;
+  const { primary } = state.runtime(partition);
+  const committed = primary === null ? undefined : copyOf(run, primary.nodeId, partition, [])?.commitSeq;
+  if (committed === undefined) return false;
+  return state.placement(partition).replicas.every((id) => (copyOf(run, id, partition, [])?.applied.seq ?? -1) >= committed);
+}
+
+/** Asks every replica of a partition at this moment. Returns true when all answered and had caught up. */
+export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly string[], phase: Phase): boolean {
+  const { history, world, job } = run;
+  const atNs = nsOf(world.nowMs);
+  const state = controlLeader(world)?.planes.control.state;
+  const primary = state?.runtime(partition).primary ?? null;
+  const keep = job.keepRows === true;
+  if (state === undefined || primary === null) {
+    for (const key of keys) history.replicaRead({ key, phase, node: 'none', incarnation: null, role: 'unknown', atNs, kind: 'missing', reason: 'nobody leads the partition' }, keep);
+    return false;
+  }
+  const commitSeq = copyOf(run, primary.nodeId, partition, [])?.commitSeq ?? null;
+  let isComplete = commitSeq !== null;
+  for (const id of state.placement(partition).replicas) {
+    const copy = copyOf(run, id, partition, keys);
+    const incarnation = state.current(id)?.incarnation ?? null;
+    if (copy === null) {
+      isComplete = false;
+      for (const key of keys) history.replicaRead({ key, phase, node: id, incarnation, role: 'unknown', atNs, kind: 'missing', reason: 'no answer' }, keep);
+      continue;
+    }
+    if (copy.applied.seq < (commitSeq ?? 0)) isComplete = false;
+    for (const { key, value, version } of copy.values) {
+      history.replicaRead({
+        key, phase, node: id, incarnation, role: copy.role, atNs, kind: 'answered', value: value ?? null,
+        version: version === undefined ? null : [version.term, version.seq], appliedSeq: copy.applied.seq, commitSeq,
+      }, keep);
+    }
+    history.digestRows.push({
+      partition, node: id, incarnation, role: copy.role, atNs, appliedTerm: copy.applied.term, appliedSeq: copy.applied.seq,
+      digest: copy.digest, keyCount: present(copy.keyCount, 'key count'),
+    });
+  }
+  return isComplete;
+}

@@ -1,0 +1,71 @@
+/**
+ * The keys of a simulated run: which live in the store, which are finished and may be retired, who waits on which partition.
+ *
+ * Invariant: a key is live from before its first write until its ledgered delete was settled; every live key is read back. A
+ * key forgotten here would never be read back, and its loss never seen.
+ */
+import { assert } from '../lib/assert.ts';
+import type { KeyBook } from '../workloads/context.ts';
+
+export class SimKeyBook implements KeyBook {
+  private readonly maxLiveKeys: number;
+  private readonly sessionsPerPartition: number;
+  private readonly partitionOf: (key: string) => number;
+  private readonly live = new Set<string>();
+  private readonly waiting = new Map<number, number>();
+  private done: string[] = [];
+  retiredCount = 0;
+
+  constructor(options: { readonly maxLiveKeys: number; readonly sessionsPerPartition: number; readonly partitionOf: (key: string) => number }) {
+    this.maxLiveKeys = options.maxLiveKeys;
+    this.sessionsPerPartition = options.sessionsPerPartition;
+    this.partitionOf = options.partitionOf;
+  }
+
+  get liveCount(): number {
+    return this.live.size;
+  }
+
+  mayOpen(): boolean {
+    return this.live.size < this.maxLiveKeys;
+  }
+
+  opened(key: string): void {
+    assert(!this.live.has(key), `key ${key} is opened twice`);
+    this.live.add(key);
+  }
+
+  finished(key: string): void {
+    this.done.push(key);
+  }
+
+  accepts(key: string): boolean {
+    return (this.waiting.get(this.partitionOf(key)) ?? 0) < this.sessionsPerPartition;
+  }
+
+  begin(key: string): void {
+    const partition = this.partitionOf(key);
+    this.waiting.set(partition, (this.waiting.get(partition) ?? 0) + 1);
+  }
+
+  end(key: string): void {
+    const partition = this.partitionOf(key);
+    this.waiting.set(partition, (this.waiting.get(partition) ?? 0) - 1);
+  }
+
+  /** Takes up to `limit` of the keys that were finished first, to retire them. */
+  takeFinished(limit: number): string[] {
+    return this.done.splice(0, limit);
+  }
+
+  /** The key's ledgered delete was settled; it is no longer read back. */
+  retired(key: string): void {
+    assert(this.live.delete(key), `key ${key} is retired but was not live`);
+    this.retiredCount += 1;
+  }
+
+  /** Every live key, in the order of first use. */
+  liveKeys(): Iterable<string> {
+    return this.live;
+  }
+}
