@@ -13,10 +13,17 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs the program; its verdict file must say the same as its exit code. */
-function certify(words: readonly string[], environment: Record<string, string> = {}): { code: number | null; out: string; error: string } {
+function certify(
+  words: readonly string[],
+  environment: Record<string, string> = {},
+): { code: number | null; out: string; error: string } {
   const verdictFile = join(folder, `verdict-${Math.random()}`);
   const env = { ...process.env, ZARIS_VERDICT_FILE: verdictFile, ...environment };
-  const result = spawnSync(process.execPath, [join(import.meta.dirname, 'main.ts'), ...words], { encoding: 'utf8', env, cwd: folder });
+  const result = spawnSync(process.execPath, [join(import.meta.dirname, 'main.ts'), ...words], {
+    encoding: 'utf8',
+    env,
+    cwd: folder,
+  });
   expect(Number(readFileSync(verdictFile, 'utf8'))).toBe(result.status);
   return { code: result.status, out: result.stdout, error: result.stderr };
 }
@@ -40,7 +47,9 @@ describe('the program on bad input: one sentence, exit 64', { timeout: 30_000 },
   });
 
   it('says environment, exit 4, in one sentence when the engine is dead', () => {
-    const { code, out } = certify(['--duration', '5s', '--results', 'dead'], { DOCKER_HOST: `unix://${folder}/no-engine.sock` });
+    const { code, out } = certify(['--duration', '5s', '--results', 'dead'], {
+      DOCKER_HOST: `unix://${folder}/no-engine.sock`,
+    });
     expect(code).toBe(4);
     expect(out).toMatch(/No Docker engine answers/);
   });
@@ -48,10 +57,14 @@ describe('the program on bad input: one sentence, exit 64', { timeout: 30_000 },
   it('prints help with examples and exit codes, exit 0', () => {
     const { code, out } = certify(['--help']);
     expect(code).toBe(0);
-    for (const words of ['--duration', '--rf', 'Exit codes', '130', 'certify --duration 4h --rf 3', 'verify <run>']) expect(out).toContain(words);
+    for (const words of ['--duration', '--rf', 'Exit codes', '130', 'certify --duration 4h --rf 3', 'verify <run>'])
+      expect(out).toContain(words);
   });
 
   it('lists an empty results folder, exit 0', () => {
-    expect(certify(['list', '--results', 'nothing'])).toMatchObject({ code: 0, out: 'There are no runs in nothing.\n' });
+    expect(certify(['list', '--results', 'nothing'])).toMatchObject({
+      code: 0,
+      out: 'There are no runs in nothing.\n',
+    });
   });
 });

@@ -42,10 +42,17 @@ export async function parseCommandLine(argv: readonly string[], version: string)
 }
 
 function build(argv: readonly string[], version: string, choose: (command: Command) => void): Argv {
-  const results = { string: true, requiresArg: true, default: defaults.results, describe: 'Folder of the results' } as const;
+  const results = {
+    string: true,
+    requiresArg: true,
+    default: defaults.results,
+    describe: 'Folder of the results',
+  } as const;
   const parser = yargs([...argv])
     .scriptName('certify')
-    .usage('Certifies that a replicated store loses no acknowledged write: runs it, breaks it, and judges what it kept.\n\nUsage: $0 [run] [options]')
+    .usage(
+      'Certifies that a replicated store loses no acknowledged write: runs it, breaks it, and judges what it kept.\n\nUsage: $0 [run] [options]',
+    )
     .command(
       ['run', '$0'],
       'Run a cluster under load and faults, then judge it (the default)',
@@ -55,13 +62,15 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     .command(
       'verify <run>',
       'Judge the ledger of a run again, offline',
-      (each) => each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
+      (each) =>
+        each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
       (options) => choose({ kind: 'verify', run: String(options.run), resultsDir: options.results }),
     )
     .command(
       'report <run>',
       'Write the reports of a run again from its report.json',
-      (each) => each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
+      (each) =>
+        each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
       (options) => choose({ kind: 'report', run: String(options.run), resultsDir: options.results }),
     )
     .command('check', 'Judge a history of another tool ("certify check --help")', {}, () => undefined)
@@ -74,14 +83,20 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     .command(
       'clean [run]',
       'Remove what runs left on the engine: everything whose owner is dead, or one kept run',
-      (each) => each.positional('run', { type: 'string', describe: 'A kept run to remove too' }).option('results', results),
+      (each) =>
+        each.positional('run', { type: 'string', describe: 'A kept run to remove too' }).option('results', results),
       (options) => choose({ kind: 'clean', run: options.run ?? null, resultsDir: options.results }),
     )
     .command('doctor', 'Say what this machine can and cannot do', {}, () => choose({ kind: 'doctor' }));
   for (const [line, doc] of examples) parser.example(line, doc);
   return parser
     .epilogue(epilogue)
-    .parserConfiguration({ 'duplicate-arguments-array': true, 'camel-case-expansion': true, 'boolean-negation': false, 'parse-numbers': false })
+    .parserConfiguration({
+      'duplicate-arguments-array': true,
+      'camel-case-expansion': true,
+      'boolean-negation': false,
+      'parse-numbers': false,
+    })
     .strict()
     .version(version)
     .alias('h', 'help')

@@ -18,20 +18,41 @@ const searchMs = 5_000;
 export function judgeFolder(folder: string, colour: boolean): Judged {
   const reader = openLedgerReader(folder);
   try {
-    const facts = reader.meta('facts') as { replicationFactor?: number; promises?: { maxAttempts: number | null; deadlineMs: number | null }; peek?: boolean } | undefined;
+    const facts = reader.meta('facts') as
+      | {
+          replicationFactor?: number;
+          promises?: { maxAttempts: number | null; deadlineMs: number | null };
+          peek?: boolean;
+        }
+      | undefined;
     const durationMs = Number((reader.meta('settings') as { durationMs?: number } | undefined)?.durationMs ?? 0);
     const deadlineMs = facts?.promises?.deadlineMs ?? null;
     const options: JudgeOptions = {
       ...defaultJudgeOptions,
-      minAckedInFaultWindows: Math.min(maxAckedInFaultWindows, Math.round((durationMs / 1_000) * ackedInFaultWindowsPerSecond)),
+      minAckedInFaultWindows: Math.min(
+        maxAckedInFaultWindows,
+        Math.round((durationMs / 1_000) * ackedInFaultWindowsPerSecond),
+      ),
       replicasPerKey: facts?.peek === true ? (facts.replicationFactor ?? null) : null,
-      promises: { maxAttempts: facts?.promises?.maxAttempts ?? null, deadlineNs: deadlineMs === null ? null : deadlineMs * 1e6 },
-      searchBudget: () => ({ nowMs: () => performance.now(), deadlineMs: performance.now() + searchMs, memoBytes: defaultMemoBytes }),
+      promises: {
+        maxAttempts: facts?.promises?.maxAttempts ?? null,
+        deadlineNs: deadlineMs === null ? null : deadlineMs * 1e6,
+      },
+      searchBudget: () => ({
+        nowMs: () => performance.now(),
+        deadlineMs: performance.now() + searchMs,
+        memoBytes: defaultMemoBytes,
+      }),
     };
     const report = assembleReport(reader, judgeRun(reader, options));
     writeReportFiles(folder, report);
     const { kind, exitCode, headline } = report.verdict;
-    return { verdict: kind, exitCode, headline, lines: renderLastLines(report, { colour, reportPath: join(folder, 'report.html') }) };
+    return {
+      verdict: kind,
+      exitCode,
+      headline,
+      lines: renderLastLines(report, { colour, reportPath: join(folder, 'report.html') }),
+    };
   } finally {
     reader.close();
   }

@@ -9,7 +9,9 @@ import { exitCodeOf } from './verdict.ts';
 
 /** Judges the run in this folder. Rejects when the verifier fails, or when `signal` is aborted. */
 export async function judgeRun(folder: RunFolder, signal: AbortSignal): Promise<Judged> {
-  const worker = new Worker(new URL('./judge-thread.ts', import.meta.url), { workerData: { folder: folder.path, colour: process.stdout.isTTY === true } });
+  const worker = new Worker(new URL('./judge-thread.ts', import.meta.url), {
+    workerData: { folder: folder.path, colour: process.stdout.isTTY === true },
+  });
   const { promise, resolve, reject } = Promise.withResolvers<Judged>();
   const stop = (): void => reject(new Error('the verifier was stopped'));
   worker.once('message', resolve);
@@ -31,7 +33,14 @@ export async function writePreliminary(folder: RunFolder, tally: Tally, why: str
   writeReportJson(folder.path, {
     ...report,
     run: { ...report.run, runId: folder.runId },
-    verdict: { ...report.verdict, kind: 'interrupted', exitCode: exitCodeOf('interrupted'), headline: `The run is ${why}; nothing has been judged yet`, missing: ['The judgement is not complete.'], interruptedBy: why.replace('interrupted by ', '') },
+    verdict: {
+      ...report.verdict,
+      kind: 'interrupted',
+      exitCode: exitCodeOf('interrupted'),
+      headline: `The run is ${why}; nothing has been judged yet`,
+      missing: ['The judgement is not complete.'],
+      interruptedBy: why.replace('interrupted by ', ''),
+    },
     strength: { ...report.strength, failovers: tally.failovers, handoffs: tally.handoffs },
     counts: { ...report.counts, acknowledgedWrites: tally.acknowledgedWrites },
   });

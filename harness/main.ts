@@ -76,7 +76,9 @@ async function main(): Promise<void> {
   process.on('uncaughtException', fatal);
   process.on('unhandledRejection', fatal);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.received(signal));
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
   let exitCode: number;
   try {
     exitCode = await execute(await parseCommandLine(process.argv.slice(2), version), interruption);

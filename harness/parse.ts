@@ -57,7 +57,8 @@ export function parseSeed(text: string): number {
 /** "a,b,c" → its parts, none empty. */
 export function parseList(text: string, flag: string): string[] {
   const parts = text.split(',').map((each) => each.trim());
-  if (parts.some((each) => each === '')) throw new UsageError(`${flag} must be a list such as kill,pause, not "${text}".`);
+  if (parts.some((each) => each === ''))
+    throw new UsageError(`${flag} must be a list such as kill,pause, not "${text}".`);
   return parts;
 }
 

@@ -3,7 +3,19 @@
  *
  * `verdict.json` is written last and atomically: a run without it ended without a verdict, whatever its exit code says.
  */
-import { accessSync, constants, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { messageOf, UsageError } from './errors.ts';
 import type { Verdict } from './verdict.ts';
@@ -49,7 +61,9 @@ export function createRunFolder(resultsDir: string, runId: string): RunFolder {
     mkdirSync(folder.path);
     mkdirSync(folder.logs);
   } catch (error) {
-    throw new UsageError(`The results folder ${resolve(resultsDir)} cannot be written (${messageOf(error)}); choose another with --results.`);
+    throw new UsageError(
+      `The results folder ${resolve(resultsDir)} cannot be written (${messageOf(error)}); choose another with --results.`,
+    );
   }
   pointLatest(resultsDir, runId);
   return folder;

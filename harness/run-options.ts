@@ -6,8 +6,27 @@ import { workloadKinds } from '../workloads/catalogue.ts';
 import type { KeyDistribution } from '../workloads/context.ts';
 import { chaosChoices, checkFaultKinds } from './chaos-names.ts';
 import { UsageError } from './errors.ts';
-import { parseDuration, parseEnvironment, parseInteger, parseList, parseNumber, parseRate, parseSeed } from './parse.ts';
-import { type ClusterKind, clusterKinds, type ContractKind, contractKinds, defaults, maxNodes, maxSessions, type OnLoss, onLossChoices, type RunSettings } from './settings.ts';
+import {
+  parseDuration,
+  parseEnvironment,
+  parseInteger,
+  parseList,
+  parseNumber,
+  parseRate,
+  parseSeed,
+} from './parse.ts';
+import {
+  type ClusterKind,
+  clusterKinds,
+  type ContractKind,
+  contractKinds,
+  defaults,
+  maxNodes,
+  maxSessions,
+  type OnLoss,
+  onLossChoices,
+  type RunSettings,
+} from './settings.ts';
 import { systemNames } from './systems/catalogue.ts';
 
 /** Shortest run that makes sense: a fault and its heal need this long. */
@@ -23,7 +42,12 @@ const distributions: readonly KeyDistribution[] = ['uniform', 'zipf', 'hot'];
 export type RawOptions = Readonly<Record<string, string | readonly string[] | boolean | undefined>>;
 
 const text = (describe: string, fallback?: string | number) =>
-  ({ string: true, requiresArg: true, describe, ...(fallback === undefined ? {} : { default: String(fallback) }) }) as const;
+  ({
+    string: true,
+    requiresArg: true,
+    describe,
+    ...(fallback === undefined ? {} : { default: String(fallback) }),
+  }) as const;
 
 /** Declares the options. */
 export function addRunOptions(parser: Argv): Argv {
@@ -38,18 +62,41 @@ export function addRunOptions(parser: Argv): Argv {
     })
     .group(['duration', 'rf', 'nodes', 'min-in-sync', 'partitions', 'seed'], 'The run:')
     .options({
-      rate: text('Operations per second over all sessions, or max; 2,500 keeps a 4-hour ledger below 4 GiB', defaults.rate),
+      rate: text(
+        'Operations per second over all sessions, or max; 2,500 keeps a 4-hour ledger below 4 GiB',
+        defaults.rate,
+      ),
       sessions: text('Client sessions, one operation at a time each', defaults.sessions),
-      workload: text(`Workloads with weights; of ${workloadKinds.map((kind) => kind.name).join(', ')}`, describeMix(defaultMix)),
+      workload: text(
+        `Workloads with weights; of ${workloadKinds.map((kind) => kind.name).join(', ')}`,
+        describeMix(defaultMix),
+      ),
       keys: text(`How shared keys are drawn: ${distributions.join(', ')}`, defaults.distribution),
       'read-ratio': text('Share of operations that read, 0 to 0.95', defaults.readRatio),
       'value-bytes': text('Size of a value', defaults.valueBytes),
       'active-keys': text('Keys in use at a time by each workload that overwrites', defaults.activeKeys),
-      'key-operations': text('Operations after which an overwritten key is replaced by a new one', defaults.operationsPerKey),
+      'key-operations': text(
+        'Operations after which an overwritten key is replaced by a new one',
+        defaults.operationsPerKey,
+      ),
       'max-keys': text('Keys that live in the store at a time', defaults.maxLiveKeys),
       'max-operations': text('Stop after this many operations'),
     })
-    .group(['rate', 'sessions', 'workload', 'keys', 'read-ratio', 'value-bytes', 'active-keys', 'key-operations', 'max-keys', 'max-operations'], 'Load:')
+    .group(
+      [
+        'rate',
+        'sessions',
+        'workload',
+        'keys',
+        'read-ratio',
+        'value-bytes',
+        'active-keys',
+        'key-operations',
+        'max-keys',
+        'max-operations',
+      ],
+      'Load:',
+    )
     .options({
       chaos: text(`Chaos level: ${chaosChoices.join(', ')}`, defaults.chaos),
       faults: text('Only these fault kinds, as in kill,pause'),
@@ -59,7 +106,10 @@ export function addRunOptions(parser: Argv): Argv {
     .options({
       system: text(`The store: ${systemNames().join(', ')}`, 'zaris'),
       cluster: text('Where the nodes run: docker (containers) or process (local processes)', 'docker'),
-      contract: text('durable counts every loss; declared lets losses pass that the store itself declares possible', 'durable'),
+      contract: text(
+        'durable counts every loss; declared lets losses pass that the store itself declares possible',
+        'durable',
+      ),
       'node-entry': text('Run this node program inside the image instead of the shipped one'),
       'node-env': { string: true, requiresArg: true, array: true, describe: 'Environment of every node, NAME=value' },
     })
@@ -67,7 +117,10 @@ export function addRunOptions(parser: Argv): Argv {
     .options({
       results: text('Folder of the results', defaults.results),
       keep: { boolean: true, default: false, describe: 'Leave the cluster running for inspection' },
-      'on-loss': text('When the live check sees a loss: continue, stop, or freeze (pause the cluster and keep it)', 'continue'),
+      'on-loss': text(
+        'When the live check sees a loss: continue, stop, or freeze (pause the cluster and keep it)',
+        'continue',
+      ),
       'ledger-sync': text('normal survives a crash of this program, full a power loss', 'normal'),
     })
     .group(['results', 'keep', 'on-loss', 'ledger-sync'], 'Results:');
@@ -85,16 +138,21 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
   const whole = (name: string, low: number, high: number): number => parseInteger(need(name), `--${name}`, low, high);
 
   const durationMs = parseDuration(need('duration'), '--duration');
-  if (durationMs < minDurationMs) throw new UsageError(`--duration must be at least ${minDurationMs / 1_000}s: a fault and its heal need that long.`);
+  if (durationMs < minDurationMs)
+    throw new UsageError(`--duration must be at least ${minDurationMs / 1_000}s: a fault and its heal need that long.`);
   if (durationMs > maxDurationMs) throw new UsageError('--duration must be at most 14d.');
   const nodeCount = whole('nodes', 1, maxNodes);
   const replicationFactor = whole('rf', 1, Number.MAX_SAFE_INTEGER);
   if (replicationFactor > nodeCount) {
-    throw new UsageError(`--rf ${replicationFactor} needs at least ${replicationFactor} nodes, but --nodes is ${nodeCount}; lower one or raise the other.`);
+    throw new UsageError(
+      `--rf ${replicationFactor} needs at least ${replicationFactor} nodes, but --nodes is ${nodeCount}; lower one or raise the other.`,
+    );
   }
-  if (replicationFactor > maxReplicationFactor) throw new UsageError(`--rf must be at most ${maxReplicationFactor}, not ${replicationFactor}.`);
+  if (replicationFactor > maxReplicationFactor)
+    throw new UsageError(`--rf must be at most ${maxReplicationFactor}, not ${replicationFactor}.`);
   const partitionCount = whole('partitions', 1, 16_384);
-  if (16_384 % partitionCount !== 0) throw new UsageError(`--partitions must divide 16384, as 64 does; ${partitionCount} does not.`);
+  if (16_384 % partitionCount !== 0)
+    throw new UsageError(`--partitions must divide 16384, as 64 does; ${partitionCount} does not.`);
   const parsedMix = parseMix(need('workload'));
   if ('error' in parsedMix) throw new UsageError(parsedMix.error);
   const seedText = given('seed');
@@ -102,7 +160,8 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
   const maxOperationsText = given('max-operations');
   const faultsText = given('faults');
   const scheduleFile = given('schedule');
-  if (scheduleFile !== null && !existsSync(scheduleFile)) throw new UsageError(`There is no schedule file "${scheduleFile}".`);
+  if (scheduleFile !== null && !existsSync(scheduleFile))
+    throw new UsageError(`There is no schedule file "${scheduleFile}".`);
 
   return {
     durationMs,
@@ -120,7 +179,10 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
     activeKeys: whole('active-keys', 1, 1_000_000),
     operationsPerKey: whole('key-operations', 1, 1_000_000),
     maxLiveKeys: whole('max-keys', 1_000, 50_000_000),
-    maxOperations: maxOperationsText === null ? Infinity : parseInteger(maxOperationsText, '--max-operations', 1, Number.MAX_SAFE_INTEGER),
+    maxOperations:
+      maxOperationsText === null
+        ? Infinity
+        : parseInteger(maxOperationsText, '--max-operations', 1, Number.MAX_SAFE_INTEGER),
     chaosLevel: oneOf(need('chaos'), '--chaos', chaosChoices),
     faultNames: faultsText === null ? null : checkFaultKinds(parseList(faultsText, '--faults')),
     scheduleFile,

@@ -30,14 +30,32 @@ export function scheduleOf(settings: RunSettings, unsupported: ReadonlyMap<strin
   if (file !== null) return file;
   const { seed, durationMs, chaosLevel: level, nodeCount } = settings;
   if (level === 'none') {
-    return { version: scheduleVersion, name: null, seed, level: null, durationMs, healFromMs: durationMs, events: [], expect: null, workload: {}, cluster: {} };
+    return {
+      version: scheduleVersion,
+      name: null,
+      seed,
+      level: null,
+      durationMs,
+      healFromMs: durationMs,
+      events: [],
+      expect: null,
+      workload: {},
+      cluster: {},
+    };
   }
   const faults = settings.faultNames ?? drawable(defaultFaults(level), unsupported, nodeCount);
-  return expandSchedule({ seed, durationMs, level, faults, nodeCount, moments: strikeMoments }, new Prng(seed).fork('schedule'));
+  return expandSchedule(
+    { seed, durationMs, level, faults, nodeCount, moments: strikeMoments },
+    new Prng(seed).fork('schedule'),
+  );
 }
 
 /** Faults of a level that this host can do; shapes count as partitions. */
-function drawable(faults: readonly FaultName[], unsupported: ReadonlyMap<string, string>, nodeCount: number): readonly FaultName[] {
+function drawable(
+  faults: readonly FaultName[],
+  unsupported: ReadonlyMap<string, string>,
+  nodeCount: number,
+): readonly FaultName[] {
   const able = faults.filter((name) => !unsupported.has(name) && !(isShape(name) && unsupported.has('partition')));
   return nodeCount > 1 ? able : able.filter((name) => !isShape(name));
 }

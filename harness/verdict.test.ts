@@ -4,7 +4,13 @@ import { decideVerdict, exitCodeOf, type Verdict, verdictPrecedence } from './ve
 describe('verdicts', () => {
   it('has the exit codes of the design', () => {
     const codes: [Verdict, number][] = [
-      ['violated', 1], ['harness-fault', 70], ['environment', 4], ['interrupted', 130], ['not-recovered', 2], ['inconclusive', 3], ['certified', 0],
+      ['violated', 1],
+      ['harness-fault', 70],
+      ['environment', 4],
+      ['interrupted', 130],
+      ['not-recovered', 2],
+      ['inconclusive', 3],
+      ['certified', 0],
     ];
     for (const [verdict, code] of codes) expect(exitCodeOf(verdict)).toBe(code);
   });
@@ -13,7 +19,10 @@ describe('verdicts', () => {
     const order = verdictPrecedence.filter((each) => each !== 'certified');
     for (const [strong, first] of order.entries()) {
       for (const second of order.slice(strong)) {
-        const reasons = [{ verdict: first, reason: 'a' }, { verdict: second, reason: 'b' }];
+        const reasons = [
+          { verdict: first, reason: 'a' },
+          { verdict: second, reason: 'b' },
+        ];
         expect(decideVerdict(reasons)).toBe(first);
         expect(decideVerdict(reasons.toReversed())).toBe(first);
       }

@@ -27,14 +27,70 @@ export interface WorkloadKind {
 
 /** Every workload, in the order in which help lists them. */
 export const workloadKinds: readonly WorkloadKind[] = [
-  { name: 'set', prefix: 's', doc: 'unique keys, each written once; every write is judged', needs: ['write', 'read'], defaultWeight: 5, make: (context) => new UniqueSet(context) },
-  { name: 'registers', prefix: 'r', doc: 'overwritten keys: writes, compare-and-set, reads, deletes', needs: ['write', 'read', 'cas', 'delete', 'versions'], defaultWeight: 4, make: (context) => new Registers(context) },
-  { name: 'cas', prefix: 'x', doc: 'chains of compare-and-set, each step names its predecessor', needs: ['create', 'cas', 'read', 'versions'], defaultWeight: 1, make: (context) => new CasChains(context) },
-  { name: 'counters', prefix: 'n', doc: 'additions and reads; the sum must fit', needs: ['add', 'read'], defaultWeight: 1, make: (context) => new Counters(context) },
-  { name: 'lists', prefix: 'l', doc: 'appends to a list by compare-and-set', needs: ['create', 'cas', 'read', 'versions'], defaultWeight: 1, make: (context) => new Lists(context) },
-  { name: 'create', prefix: 'o', doc: 'races to create a key once', needs: ['create', 'read'], defaultWeight: 1, make: (context) => new CreateOnce(context) },
-  { name: 'churn', prefix: 'd', doc: 'put and delete; nothing deleted may come back', needs: ['write', 'read', 'delete'], defaultWeight: 1, make: (context) => new Churn(context) },
-  { name: 'ttl', prefix: 't', doc: 'values that expire: not early, not much too late', needs: ['write', 'read', 'ttl'], defaultWeight: 1, make: (context) => new TimeToLive(context) },
+  {
+    name: 'set',
+    prefix: 's',
+    doc: 'unique keys, each written once; every write is judged',
+    needs: ['write', 'read'],
+    defaultWeight: 5,
+    make: (context) => new UniqueSet(context),
+  },
+  {
+    name: 'registers',
+    prefix: 'r',
+    doc: 'overwritten keys: writes, compare-and-set, reads, deletes',
+    needs: ['write', 'read', 'cas', 'delete', 'versions'],
+    defaultWeight: 4,
+    make: (context) => new Registers(context),
+  },
+  {
+    name: 'cas',
+    prefix: 'x',
+    doc: 'chains of compare-and-set, each step names its predecessor',
+    needs: ['create', 'cas', 'read', 'versions'],
+    defaultWeight: 1,
+    make: (context) => new CasChains(context),
+  },
+  {
+    name: 'counters',
+    prefix: 'n',
+    doc: 'additions and reads; the sum must fit',
+    needs: ['add', 'read'],
+    defaultWeight: 1,
+    make: (context) => new Counters(context),
+  },
+  {
+    name: 'lists',
+    prefix: 'l',
+    doc: 'appends to a list by compare-and-set',
+    needs: ['create', 'cas', 'read', 'versions'],
+    defaultWeight: 1,
+    make: (context) => new Lists(context),
+  },
+  {
+    name: 'create',
+    prefix: 'o',
+    doc: 'races to create a key once',
+    needs: ['create', 'read'],
+    defaultWeight: 1,
+    make: (context) => new CreateOnce(context),
+  },
+  {
+    name: 'churn',
+    prefix: 'd',
+    doc: 'put and delete; nothing deleted may come back',
+    needs: ['write', 'read', 'delete'],
+    defaultWeight: 1,
+    make: (context) => new Churn(context),
+  },
+  {
+    name: 'ttl',
+    prefix: 't',
+    doc: 'values that expire: not early, not much too late',
+    needs: ['write', 'read', 'ttl'],
+    defaultWeight: 1,
+    make: (context) => new TimeToLive(context),
+  },
 ];
 
 /** The workload that a key belongs to by its first letter, or undefined for a key of nobody. */

@@ -73,7 +73,12 @@ export interface KeyKnowledge {
 export const knowNothing = (): KeyKnowledge => ({ newest: null, present: null, value: null });
 
 /** Takes in what an `ok` completion (or a failed condition) says of the key; older news is ignored. */
-export function learn(known: KeyKnowledge, completion: Completion, present: boolean | null, value: string | null): void {
+export function learn(
+  known: KeyKnowledge,
+  completion: Completion,
+  present: boolean | null,
+  value: string | null,
+): void {
   if (completion.kind === 'info') return;
   const version = completion.version ?? null;
   if (version === null) {

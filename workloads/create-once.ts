@@ -20,7 +20,11 @@ export class CreateOnce implements Workload {
   constructor(context: WorkloadContext) {
     this.context = context;
     this.streams = new SessionStreams(context.prng);
-    this.pool = new KeyPool({ ...context, operationsPerKey: operationsPerRace, distribution: 'uniform' }, 'o', racedKeys);
+    this.pool = new KeyPool(
+      { ...context, operationsPerKey: operationsPerRace, distribution: 'uniform' },
+      'o',
+      racedKeys,
+    );
   }
 
   next(session: number, operationId: number): Operation | null {

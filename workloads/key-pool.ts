@@ -77,7 +77,13 @@ export class KeyPool {
       slot.closing = true;
       if (slot.open === 0) this.context.keys.finished(slot.key);
     }
-    const fresh: Slot = { key: `${this.prefix}${(this.made++).toString(36)}`, uses: 0, open: 0, closing: false, ...knowNothing() };
+    const fresh: Slot = {
+      key: `${this.prefix}${(this.made++).toString(36)}`,
+      uses: 0,
+      open: 0,
+      closing: false,
+      ...knowNothing(),
+    };
     this.slots[index] = fresh;
     this.context.keys.opened(fresh.key);
     return fresh;

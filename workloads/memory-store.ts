@@ -33,7 +33,12 @@ export class MemoryStore {
   /** Runs one operation at `nowMs`. */
   execute(operation: Operation, nowMs: number): Completion {
     const current = this.peek(operation.key, nowMs);
-    const conflict = (error: string): Completion => ({ kind: 'fail', why: 'condition', error, version: current.version });
+    const conflict = (error: string): Completion => ({
+      kind: 'fail',
+      why: 'condition',
+      error,
+      version: current.version,
+    });
     switch (operation.f) {
       case 'read':
         return { kind: 'ok', value: current.value, version: current.version };
@@ -43,10 +48,12 @@ export class MemoryStore {
         if (current.value !== null) return conflict('exists');
         return { kind: 'ok', version: this.put(operation.key, operation.value, Infinity) };
       case 'cas':
-        if (current.value === null || !sameVersion(current.version, operation.expected)) return conflict('version differs');
+        if (current.value === null || !sameVersion(current.version, operation.expected))
+          return conflict('version differs');
         return { kind: 'ok', version: this.put(operation.key, operation.value, Infinity) };
       case 'delete':
-        if (operation.expected !== undefined && !sameVersion(current.version, operation.expected)) return conflict('version differs');
+        if (operation.expected !== undefined && !sameVersion(current.version, operation.expected))
+          return conflict('version differs');
         if (current.value === null) return conflict('absent');
         return { kind: 'ok', version: this.put(operation.key, null, Infinity) };
       case 'add': {

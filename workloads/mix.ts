@@ -31,7 +31,9 @@ export function parseMix(text: string): { readonly mix: readonly WeightedWorkloa
     const [name = '', weightText = '1', ...rest] = part.trim().split(':');
     const kind = workloadKinds.find((candidate) => candidate.name === name);
     if (kind === undefined) {
-      return { error: `There is no workload "${name}"; the workloads are ${workloadKinds.map((each) => each.name).join(', ')}.` };
+      return {
+        error: `There is no workload "${name}"; the workloads are ${workloadKinds.map((each) => each.name).join(', ')}.`,
+      };
     }
     const weight = Number(weightText);
     if (rest.length > 0 || weightText.trim() === '' || !Number.isFinite(weight) || weight <= 0) {

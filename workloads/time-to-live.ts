@@ -37,7 +37,12 @@ export class TimeToLive implements Workload {
       const key = `t${(this.made++).toString(36)}`;
       if (!this.context.keys.accepts(key)) continue;
       this.context.keys.opened(key);
-      return { f: 'write', key, value: this.context.values.encode(operationId), ttlMs: prng.between(minTtlMs, maxTtlMs) };
+      return {
+        f: 'write',
+        key,
+        value: this.context.values.encode(operationId),
+        ttlMs: prng.between(minTtlMs, maxTtlMs),
+      };
     }
     return null;
   }

@@ -138,7 +138,9 @@ describe.each(workloadKinds.map((kind) => kind.name))('workload %s', (name) => {
 
 describe('promises of single workloads', () => {
   it('set writes every key once', () => {
-    const written = play(make('set').workload, 800).flatMap(({ operation }) => (operation.f === 'write' ? [operation.key] : []));
+    const written = play(make('set').workload, 800).flatMap(({ operation }) =>
+      operation.f === 'write' ? [operation.key] : [],
+    );
     expect(written.length).toBeGreaterThan(400);
     expect(new Set(written).size).toBe(written.length);
   });
@@ -177,7 +179,11 @@ describe('promises of single workloads', () => {
   it('churn deletes what it wrote, and reads absent keys', () => {
     const steps = play(make('churn').workload, 1_500);
     expect(steps.filter(({ operation }) => operation.f === 'delete').length).toBeGreaterThan(200);
-    expect(steps.some(({ operation, completion }) => operation.f === 'read' && completion.kind === 'ok' && completion.value === null)).toBe(true);
+    expect(
+      steps.some(
+        ({ operation, completion }) => operation.f === 'read' && completion.kind === 'ok' && completion.value === null,
+      ),
+    ).toBe(true);
   });
 
   it('ttl draws within its bounds and sees values both alive and expired', () => {

@@ -45,7 +45,13 @@ function faultOf(story: FaultStory, records: readonly FaultRecord[], stories: re
     trigger: planned?.step === 'planned' ? planned.due : '',
     outcome,
     reason: outcome === 'confirmed' ? null : reasonOf(records),
-    stages: { plannedMs: records[0]?.atMs ?? 0, injectedMs: at('injected'), confirmedMs: at('confirmed'), healedMs: at('healed'), healVerifiedMs: at('heal-verified') },
+    stages: {
+      plannedMs: records[0]?.atMs ?? 0,
+      injectedMs: at('injected'),
+      confirmedMs: at('confirmed'),
+      healedMs: at('healed'),
+      healVerifiedMs: at('heal-verified'),
+    },
     evidence: records.flatMap(evidenceOf),
     overlapsOther: overlaps(story, stories),
     hitUnhealthy: story.unhealthyPartitionsAtInjection > 0,
@@ -107,13 +113,28 @@ function overlaps(story: FaultStory, stories: readonly FaultStory[]): boolean {
   });
 }
 
-function coverageOf(faults: readonly Fault[], unsupported: ReadonlyMap<string, string>, summary: ChaosSummary): Coverage {
+function coverageOf(
+  faults: readonly Fault[],
+  unsupported: ReadonlyMap<string, string>,
+  summary: ChaosSummary,
+): Coverage {
   const confirmed = faults.filter((fault) => fault.outcome === 'confirmed');
   const roleOf = (role: string): string => role.replace(/ of \d+.*$/, '');
   const kinds = [...new Set(confirmed.map((fault) => fault.kind))].toSorted();
   const roles = [...new Set(confirmed.flatMap((fault) => fault.roles.map(roleOf)))].toSorted();
-  const count = (kind: string, role: string): number => confirmed.filter((fault) => fault.kind === kind && fault.roles.some((each) => roleOf(each) === role)).length;
-  const never = summary.neverConfirmed.map((kind) => ({ kind, reason: faults.find((fault) => fault.kind === kind && fault.reason !== null)?.reason ?? 'no probe confirmed it' }));
-  const impossible = [...unsupported].filter(([kind]) => !never.some((each) => each.kind === kind)).map(([kind, reason]) => ({ kind, reason }));
-  return { kinds, roles, confirmed: kinds.map((kind) => roles.map((role) => count(kind, role))), notInjected: [...never, ...impossible] };
+  const count = (kind: string, role: string): number =>
+    confirmed.filter((fault) => fault.kind === kind && fault.roles.some((each) => roleOf(each) === role)).length;
+  const never = summary.neverConfirmed.map((kind) => ({
+    kind,
+    reason: faults.find((fault) => fault.kind === kind && fault.reason !== null)?.reason ?? 'no probe confirmed it',
+  }));
+  const impossible = [...unsupported]
+    .filter(([kind]) => !never.some((each) => each.kind === kind))
+    .map(([kind, reason]) => ({ kind, reason }));
+  return {
+    kinds,
+    roles,
+    confirmed: kinds.map((kind) => roles.map((role) => count(kind, role))),
+    notInjected: [...never, ...impossible],
+  };
 }

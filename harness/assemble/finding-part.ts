@@ -22,16 +22,25 @@ export interface FindingContext {
   readonly epochs: readonly EpochChange[];
 }
 
-const versionText = (version: readonly [number, number] | null): string | null => (version === null ? null : `${version[0]}.${version[1]}`);
+const versionText = (version: readonly [number, number] | null): string | null =>
+  version === null ? null : `${version[0]}.${version[1]}`;
 
 /** Drafts in the order given; ids number them. */
 export function findingDrafts(findings: readonly Found[], context: FindingContext): FindingDraft[] {
-  const keys = [...new Set(findings.flatMap((finding) => (finding.key === null ? [] : [finding.key])))].slice(0, maxTimelines);
+  const keys = [...new Set(findings.flatMap((finding) => (finding.key === null ? [] : [finding.key])))].slice(
+    0,
+    maxTimelines,
+  );
   const lives = keyLives(keys, findings, context);
   return findings.map((finding, index) => draftOf(finding, `L${index + 1}`, lives, context));
 }
 
-function draftOf(finding: Found, id: string, lives: ReadonlyMap<string, readonly StoredOperation[]>, context: FindingContext): FindingDraft {
+function draftOf(
+  finding: Found,
+  id: string,
+  lives: ReadonlyMap<string, readonly StoredOperation[]>,
+  context: FindingContext,
+): FindingDraft {
   const { operation } = finding;
   const draft = {
     id,
@@ -45,7 +54,10 @@ function draftOf(finding: Found, id: string, lives: ReadonlyMap<string, readonly
       value: operation === null ? null : valueOf(context.runTag, operation.operationId, null),
       version: versionText(operation?.version ?? null),
       invokedAtMs: (operation?.invokeNs ?? finding.witness?.atNs ?? 0) / 1e6,
-      acknowledgedAtMs: operation === null || operation.returnNs === null || operation.outcome !== 'ok' ? null : operation.returnNs / 1e6,
+      acknowledgedAtMs:
+        operation === null || operation.returnNs === null || operation.outcome !== 'ok'
+          ? null
+          : operation.returnNs / 1e6,
       attempts: operation?.attempts ?? 0,
     },
     partition: finding.partition ?? operation?.partition ?? null,
@@ -55,18 +67,30 @@ function draftOf(finding: Found, id: string, lives: ReadonlyMap<string, readonly
     lastSeen: sightingOf(finding.lastSeen, context.runTag),
     firstMissed: sightingOf(finding.firstMissed, context.runTag),
     replicas: finding.replicas.map((replica): ReplicaAnswer => ({
-      node: replica.node, role: 'replica', answer: replica.answer, value: valueOf(context.runTag, replica.observed, null), version: versionText(replica.version),
+      node: replica.node,
+      role: 'replica',
+      answer: replica.answer,
+      value: valueOf(context.runTag, replica.observed, null),
+      version: versionText(replica.version),
     })),
   };
   const life = finding.key === null ? undefined : lives.get(finding.key);
-  return { ...draft, timeline: life === undefined ? [] : timelineOf(life, draft.partition, draft.operation.invokedAtMs, context) };
+  return {
+    ...draft,
+    timeline: life === undefined ? [] : timelineOf(life, draft.partition, draft.operation.invokedAtMs, context),
+  };
 }
 
 function sightingOf(seen: Seen | null, runTag: string): Sighting | null {
   if (seen === null) return null;
   return {
-    atMs: seen.atNs / 1e6, operationId: seen.operationId, session: seen.session, value: valueOf(runTag, seen.observed, seen.number),
-    version: versionText(seen.version), node: seen.node, epoch: seen.epoch,
+    atMs: seen.atNs / 1e6,
+    operationId: seen.operationId,
+    session: seen.session,
+    value: valueOf(runTag, seen.observed, seen.number),
+    version: versionText(seen.version),
+    node: seen.node,
+    epoch: seen.epoch,
   };
 }
 
@@ -79,14 +103,27 @@ function valueOf(runTag: string, observed: number | null, sum: number | null): s
 }
 
 /** Every operation of these keys, in one pass. */
-function keyLives(keys: readonly string[], findings: readonly Found[], { reader }: FindingContext): ReadonlyMap<string, readonly StoredOperation[]> {
+function keyLives(
+  keys: readonly string[],
+  findings: readonly Found[],
+  { reader }: FindingContext,
+): ReadonlyMap<string, readonly StoredOperation[]> {
   if (keys.length === 0) return new Map();
   const wanted = new Set(keys);
-  const keyIds = new Set(findings.flatMap((finding) => (finding.keyId !== null && finding.key !== null && wanted.has(finding.key) ? [finding.keyId] : [])));
+  const keyIds = new Set(
+    findings.flatMap((finding) =>
+      finding.keyId !== null && finding.key !== null && wanted.has(finding.key) ? [finding.keyId] : [],
+    ),
+  );
   return Map.groupBy(reader.operations(`WHERE key_id IN (${[...keyIds].join(',')})`), (operation) => operation.key);
 }
 
-function timelineOf(life: readonly StoredOperation[], partition: number | null, aroundAtMs: number, context: FindingContext): KeyEvent[] {
+function timelineOf(
+  life: readonly StoredOperation[],
+  partition: number | null,
+  aroundAtMs: number,
+  context: FindingContext,
+): KeyEvent[] {
   const events = life.map((operation) => operationEvent(operation, context.runTag));
   const fromMs = Math.min(...events.map((event) => event.atMs)) - aroundMs;
   const toMs = Math.max(...events.map((event) => event.endMs ?? event.atMs)) + aroundMs;
@@ -94,25 +131,65 @@ function timelineOf(life: readonly StoredOperation[], partition: number | null, 
   for (const fault of context.faults) {
     const { injectedMs, healedMs } = fault.stages;
     const text = `${fault.kind} of ${fault.targets.join(', ')} (${fault.id})`;
-    if (inside(injectedMs)) events.push({ kind: 'fault', atMs: injectedMs, endMs: healedMs, outcome: '', text, node: fault.targets[0] ?? null, epoch: null });
-    if (inside(healedMs)) events.push({ kind: 'heal', atMs: healedMs, endMs: null, outcome: '', text, node: fault.targets[0] ?? null, epoch: null });
+    if (inside(injectedMs))
+      events.push({
+        kind: 'fault',
+        atMs: injectedMs,
+        endMs: healedMs,
+        outcome: '',
+        text,
+        node: fault.targets[0] ?? null,
+        epoch: null,
+      });
+    if (inside(healedMs))
+      events.push({
+        kind: 'heal',
+        atMs: healedMs,
+        endMs: null,
+        outcome: '',
+        text,
+        node: fault.targets[0] ?? null,
+        epoch: null,
+      });
   }
   for (const change of context.epochs) {
     if (change.partition !== partition || !inside(change.atMs)) continue;
-    events.push({ kind: 'epoch', atMs: change.atMs, endMs: null, outcome: '', text: `${change.kind}, ${change.health}, term ${change.term}`, node: change.owner, epoch: change.epoch });
+    events.push({
+      kind: 'epoch',
+      atMs: change.atMs,
+      endMs: null,
+      outcome: '',
+      text: `${change.kind}, ${change.health}, term ${change.term}`,
+      node: change.owner,
+      epoch: change.epoch,
+    });
   }
   // The events nearest to the finding, in the order of time.
-  const near = events.toSorted((a, b) => Math.abs(a.atMs - aroundAtMs) - Math.abs(b.atMs - aroundAtMs)).slice(0, maxEvents);
+  const near = events
+    .toSorted((a, b) => Math.abs(a.atMs - aroundAtMs) - Math.abs(b.atMs - aroundAtMs))
+    .slice(0, maxEvents);
   return near.toSorted((a, b) => a.atMs - b.atMs);
 }
 
 function operationEvent(operation: StoredOperation, runTag: string): KeyEvent {
   const { f, operationId, outcome, invokeNs, returnNs, node, epoch, observed, number } = operation;
   const kind = f === 'read' ? 'read' : f === 'delete' ? 'delete' : 'write';
-  const shown = f === 'read' ? (outcome === 'ok' ? (valueOf(runTag, observed, number) ?? 'absent') : '') : f === 'delete' ? '' : encodeValue(runTag, operationId, 0);
+  const shown =
+    f === 'read'
+      ? outcome === 'ok'
+        ? (valueOf(runTag, observed, number) ?? 'absent')
+        : ''
+      : f === 'delete'
+        ? ''
+        : encodeValue(runTag, operationId, 0);
   const why = operation.error === null ? '' : ` (${operation.error})`;
   return {
-    kind, atMs: invokeNs / 1e6, endMs: returnNs === null ? null : returnNs / 1e6, outcome,
-    text: `${f} #${operationId} by session ${operation.session}: ${outcome}${shown === '' ? '' : ` ${shown}`}${why}`, node, epoch,
+    kind,
+    atMs: invokeNs / 1e6,
+    endMs: returnNs === null ? null : returnNs / 1e6,
+    outcome,
+    text: `${f} #${operationId} by session ${operation.session}: ${outcome}${shown === '' ? '' : ` ${shown}`}${why}`,
+    node,
+    epoch,
   };
 }

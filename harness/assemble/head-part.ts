@@ -18,7 +18,11 @@ interface Facts {
   readonly minInSync?: number;
   readonly partitions?: number;
   readonly versions?: readonly { readonly name: string; readonly value: string }[];
-  readonly contract?: { readonly acknowledgement: string; readonly durable: boolean; readonly permittedLoss: string | null };
+  readonly contract?: {
+    readonly acknowledgement: string;
+    readonly durable: boolean;
+    readonly permittedLoss: string | null;
+  };
 }
 
 export const factsOf = (meta: Meta): Facts => (meta('facts') ?? {}) as Facts;
@@ -59,12 +63,17 @@ export function runPart(meta: Meta, endNs: number): RunReport['run'] {
 /** The command that plays this run again: same faults by file, same workload by seed. */
 function replayCommand(settings: StoredSettings, seed: string, runId: string): string {
   const words = [
-    'npm run certify --', `--duration ${number(settings['durationMs']) / 1_000}s`, `--rf ${textOf(settings['replicationFactor'])}`,
-    `--nodes ${textOf(settings['nodeCount'])}`, `--seed ${seed}`, `--schedule ${textOf(settings['resultsDir'])}/${runId}/schedule.json`,
+    'npm run certify --',
+    `--duration ${number(settings['durationMs']) / 1_000}s`,
+    `--rf ${textOf(settings['replicationFactor'])}`,
+    `--nodes ${textOf(settings['nodeCount'])}`,
+    `--seed ${seed}`,
+    `--schedule ${textOf(settings['resultsDir'])}/${runId}/schedule.json`,
   ];
   if (settings['cluster'] !== 'docker') words.push(`--cluster ${textOf(settings['cluster'])}`);
   if (settings['workload'] !== describeMix(defaultMix)) words.push(`--workload ${textOf(settings['workload'])}`);
-  if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined) words.push(`--node-entry ${textOf(settings['nodeEntry'])}`);
+  if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined)
+    words.push(`--node-entry ${textOf(settings['nodeEntry'])}`);
   return words.join(' ');
 }
 

@@ -23,11 +23,18 @@ const stateOfKind = (kind: string): NodeStateName => {
 const harmless = new Set(['loss', 'latency', 'bandwidth', 'clock', 'scale-out', 'client-partition', 'reset']);
 
 /** One lane per node, its spans disjoint and in order; the last word on a moment has the fault injected last. */
-export function nodeLanes(nodeIds: readonly string[], faults: readonly Fault[], incarnations: readonly IncarnationRow[], endMs: number): NodeLane[] {
+export function nodeLanes(
+  nodeIds: readonly string[],
+  faults: readonly Fault[],
+  incarnations: readonly IncarnationRow[],
+  endMs: number,
+): NodeLane[] {
   return nodeIds.map((nodeId) => {
     const cuts = new Set([0, endMs]);
     const periods = faults.flatMap((fault) => periodsOf(fault, nodeId, endMs));
-    const births = incarnations.filter((row) => row.node === nodeId).map((row) => ({ atMs: row.atNs / 1e6, incarnation: row.incarnation }));
+    const births = incarnations
+      .filter((row) => row.node === nodeId)
+      .map((row) => ({ atMs: row.atNs / 1e6, incarnation: row.incarnation }));
     for (const { fromMs, toMs } of periods) cuts.add(fromMs).add(toMs);
     for (const { atMs } of births) cuts.add(atMs);
     const times = [...cuts].filter((atMs) => atMs >= 0 && atMs <= endMs).toSorted((a, b) => a - b);
@@ -45,11 +52,17 @@ export function nodeLanes(nodeIds: readonly string[], faults: readonly Fault[], 
   });
 }
 
-function periodsOf(fault: Fault, nodeId: string, endMs: number): { state: NodeStateName; fromMs: number; toMs: number }[] {
+function periodsOf(
+  fault: Fault,
+  nodeId: string,
+  endMs: number,
+): { state: NodeStateName; fromMs: number; toMs: number }[] {
   const { injectedMs, healedMs, healVerifiedMs } = fault.stages;
   if (injectedMs === null || harmless.has(fault.kind) || !fault.targets.includes(nodeId)) return [];
   const state = stateOfKind(fault.kind);
   const toMs = healedMs ?? endMs;
   const open = { state, fromMs: injectedMs, toMs };
-  return healVerifiedMs === null || healVerifiedMs <= toMs ? [open] : [{ state: 'catching-up' as const, fromMs: toMs, toMs: healVerifiedMs }, open];
+  return healVerifiedMs === null || healVerifiedMs <= toMs
+    ? [open]
+    : [{ state: 'catching-up' as const, fromMs: toMs, toMs: healVerifiedMs }, open];
 }

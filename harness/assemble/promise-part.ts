@@ -13,18 +13,66 @@ interface Promised {
   readonly tested: (judgement: Judgement, workload: string) => string | null;
 }
 
-const count = (value: number, noun: string): string => `${value.toLocaleString('en-US')} ${noun}${value === 1 ? '' : 's'}`;
+const count = (value: number, noun: string): string =>
+  `${value.toLocaleString('en-US')} ${noun}${value === 1 ? '' : 's'}`;
 const has = (workload: string, ...names: string[]): boolean => names.some((name) => workload.includes(name));
 
 const promised: readonly Promised[] = [
-  { id: 'durability', title: 'No acknowledged write is lost', kinds: ['lost', 'resurrected'], tested: ({ strength }) => (strength.judged > 0 ? `${count(strength.judged, 'write')} judged, ${strength.exposed.toLocaleString('en-US')} of them exposed to a failover` : null) },
-  { id: 'reads', title: 'Reads are never stale, never go back, never show what nobody wrote', kinds: ['stale', 'phantom', 'corrupt', 'non-monotone'], tested: ({ counts }) => ((counts.operations[0]?.[0] ?? 0) > 0 ? count(counts.operations[0]?.[0] ?? 0, 'read') : null) },
-  { id: 'linearizability', title: 'Each key is linearizable', kinds: ['not-linearizable'], tested: ({ counts }) => `${count(counts.keys - counts.unwitnessedKeys, 'key')} ordered by their versions, ${counts.searchedKeys} searched` },
-  { id: 'exactly-once', title: 'Every operation takes effect at most once', kinds: ['duplicated'], tested: (_, workload) => (has(workload, 'counters', 'create', 'lists', 'cas', 'registers') ? `by ${workload}` : null) },
-  { id: 'convergence', title: 'All copies are equal in the end', kinds: ['diverged'], tested: ({ counts }) => (counts.replicasAsked > 0 ? `${counts.replicasAnswered} of ${counts.replicasAsked} answers of replicas` : null) },
-  { id: 'fencing', title: 'One primary per term, epochs never go back', kinds: ['fencing'], tested: ({ strength }) => `${count(strength.allFailovers, 'failover')}, ${count(strength.handoffs, 'handoff')}` },
-  { id: 'ttl', title: 'Values expire when they should', kinds: ['ttl'], tested: (_, workload) => (has(workload, 'ttl') ? 'by ttl' : null) },
-  { id: 'client', title: 'The client keeps to its attempts and deadline', kinds: ['client-promise'], tested: () => 'every operation' },
+  {
+    id: 'durability',
+    title: 'No acknowledged write is lost',
+    kinds: ['lost', 'resurrected'],
+    tested: ({ strength }) =>
+      strength.judged > 0
+        ? `${count(strength.judged, 'write')} judged, ${strength.exposed.toLocaleString('en-US')} of them exposed to a failover`
+        : null,
+  },
+  {
+    id: 'reads',
+    title: 'Reads are never stale, never go back, never show what nobody wrote',
+    kinds: ['stale', 'phantom', 'corrupt', 'non-monotone'],
+    tested: ({ counts }) =>
+      (counts.operations[0]?.[0] ?? 0) > 0 ? count(counts.operations[0]?.[0] ?? 0, 'read') : null,
+  },
+  {
+    id: 'linearizability',
+    title: 'Each key is linearizable',
+    kinds: ['not-linearizable'],
+    tested: ({ counts }) =>
+      `${count(counts.keys - counts.unwitnessedKeys, 'key')} ordered by their versions, ${counts.searchedKeys} searched`,
+  },
+  {
+    id: 'exactly-once',
+    title: 'Every operation takes effect at most once',
+    kinds: ['duplicated'],
+    tested: (_, workload) =>
+      has(workload, 'counters', 'create', 'lists', 'cas', 'registers') ? `by ${workload}` : null,
+  },
+  {
+    id: 'convergence',
+    title: 'All copies are equal in the end',
+    kinds: ['diverged'],
+    tested: ({ counts }) =>
+      counts.replicasAsked > 0 ? `${counts.replicasAnswered} of ${counts.replicasAsked} answers of replicas` : null,
+  },
+  {
+    id: 'fencing',
+    title: 'One primary per term, epochs never go back',
+    kinds: ['fencing'],
+    tested: ({ strength }) => `${count(strength.allFailovers, 'failover')}, ${count(strength.handoffs, 'handoff')}`,
+  },
+  {
+    id: 'ttl',
+    title: 'Values expire when they should',
+    kinds: ['ttl'],
+    tested: (_, workload) => (has(workload, 'ttl') ? 'by ttl' : null),
+  },
+  {
+    id: 'client',
+    title: 'The client keeps to its attempts and deadline',
+    kinds: ['client-promise'],
+    tested: () => 'every operation',
+  },
 ];
 
 /** One entry per promise. A finding of kind `unknown` leaves linearizability unknown. */
@@ -34,8 +82,10 @@ export function promisesOf(judgement: Judgement, meta: Meta): RunPromise[] {
     const broken = kinds.reduce((sum, kind) => sum + (judgement.totals.get(kind) ?? 0), 0);
     const detail = tested(judgement, workload);
     if (broken > 0) return { id, title, outcome: 'broken', detail: count(broken, 'finding') };
-    if (detail === null) return { id, title, outcome: 'not-tested', detail: 'the workload had nothing that could show it' };
-    if (id === 'linearizability' && judgement.counts.undecidedCount > 0) return { id, title, outcome: 'unknown', detail: `${count(judgement.counts.undecidedCount, 'key')} not decided` };
+    if (detail === null)
+      return { id, title, outcome: 'not-tested', detail: 'the workload had nothing that could show it' };
+    if (id === 'linearizability' && judgement.counts.undecidedCount > 0)
+      return { id, title, outcome: 'unknown', detail: `${count(judgement.counts.undecidedCount, 'key')} not decided` };
     return { id, title, outcome: 'held', detail };
   });
 }

@@ -25,11 +25,16 @@ export class Reach {
     let next = 0;
     for (const fault of applied) {
       const injectedMs = fault.stages.injectedMs as number;
-      for (let change = changes[next]; change !== undefined && change.atNs / 1e6 <= injectedMs; change = changes[++next]) {
+      for (
+        let change = changes[next];
+        change !== undefined && change.atNs / 1e6 <= injectedMs;
+        change = changes[++next]
+      ) {
         if (change.partition !== null) primaries.set(change.partition, change.node);
       }
       for (const [partition, primary] of primaries) {
-        if (primary !== null && fault.targets.includes(primary)) this.add(partition, { faultId: fault.id, injectedMs, firstAckMs: Infinity });
+        if (primary !== null && fault.targets.includes(primary))
+          this.add(partition, { faultId: fault.id, injectedMs, firstAckMs: Infinity });
       }
     }
   }

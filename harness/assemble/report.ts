@@ -15,7 +15,18 @@ import type { RunEnd } from '../run/world.ts';
 import { decideVerdict, exitCodeOf, type VerdictReason } from '../verdict.ts';
 import { faultPart, type FaultPart } from './fault-part.ts';
 import { findingDrafts } from './finding-part.ts';
-import { factsOf, hostPart, type Meta, phasesPart, runPart, settingsOf, settingsPart, systemPart, textOf, versionsPart } from './head-part.ts';
+import {
+  factsOf,
+  hostPart,
+  type Meta,
+  phasesPart,
+  runPart,
+  settingsOf,
+  settingsPart,
+  systemPart,
+  textOf,
+  versionsPart,
+} from './head-part.ts';
 import { nodeLanes } from './node-part.ts';
 import { promisesOf } from './promise-part.ts';
 import { Reach } from './reach.ts';
@@ -39,7 +50,19 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
   const part = faultPart(reader.faults(), new Map((meta('unsupported') ?? []) as [string, string][]));
   const changes = [...reader.epochChanges()];
   const epochs = changes.flatMap((change): EpochChange[] =>
-    change.partition === null ? [] : [{ atMs: change.atNs / 1e6, partition: change.partition, epoch: change.epoch, term: change.term, owner: change.node, health: change.health, kind: change.kind }],
+    change.partition === null
+      ? []
+      : [
+          {
+            atMs: change.atNs / 1e6,
+            partition: change.partition,
+            epoch: change.epoch,
+            term: change.term,
+            owner: change.node,
+            health: change.health,
+            kind: change.kind,
+          },
+        ],
   );
   const reach = new Reach(part.faults, changes);
   const stream = new StreamPart(reach);
@@ -56,12 +79,23 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
     preliminary: false,
     run: runPart(meta, endNs),
     strength: {
-      perFailoverBound95: strength.perFailoverBound95, perWriteBound95: strength.perWriteBound95, failovers: strength.failovers, handoffs: strength.handoffs,
-      judged: strength.judged, exposed: strength.exposed, superseded: strength.superseded, neverRead: strength.neverRead,
+      perFailoverBound95: strength.perFailoverBound95,
+      perWriteBound95: strength.perWriteBound95,
+      failovers: strength.failovers,
+      handoffs: strength.handoffs,
+      judged: strength.judged,
+      exposed: strength.exposed,
+      superseded: strength.superseded,
+      neverRead: strength.neverRead,
     },
     counts: {
-      operations: stream.operations(), acknowledgedWrites: stream.writes, sessions: Number(settingsOf(meta)['sessions'] ?? 0), keys: counts.keys, retiredKeys: counts.retiredKeys,
-      readBack: { expected: counts.expectedReadBack, done: counts.doneReadBack }, replicas: { asked: counts.replicasAsked, answered: counts.replicasAnswered },
+      operations: stream.operations(),
+      acknowledgedWrites: stream.writes,
+      sessions: Number(settingsOf(meta)['sessions'] ?? 0),
+      keys: counts.keys,
+      retiredKeys: counts.retiredKeys,
+      readBack: { expected: counts.expectedReadBack, done: counts.doneReadBack },
+      replicas: { asked: counts.replicasAsked, answered: counts.replicasAnswered },
     },
     performance: stream.performance(load === undefined ? 0 : load.toMs - load.fromMs),
     system: systemPart(meta),
@@ -80,31 +114,61 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
     canary,
     promises: promisesOf(judgement, meta),
     limits: limitsOf(meta, part),
-    ledger: { bytes: reader.size().fileBytes, gaps: [...reader.gaps()].map((gap) => ({ fromMs: gap.fromNs / 1e6, toMs: gap.toNs / 1e6, reason: gap.reason })) },
+    ledger: {
+      bytes: reader.size().fileBytes,
+      gaps: [...reader.gaps()].map((gap) => ({ fromMs: gap.fromNs / 1e6, toMs: gap.toNs / 1e6, reason: gap.reason })),
+    },
     peakMemoryBytes: end.peakMemoryBytes,
   };
   return { ...report, verdict: verdictPart(report, judgement, end, canary, meta) };
 }
 
-function verdictPart(report: RunReport, judgement: Judgement, end: RunEnd, canary: RunReport['canary'], meta: Meta): RunReport['verdict'] {
+function verdictPart(
+  report: RunReport,
+  judgement: Judgement,
+  end: RunEnd,
+  canary: RunReport['canary'],
+  meta: Meta,
+): RunReport['verdict'] {
   const contract = settingsOf(meta)['contract'] === 'declared' ? 'declared' : 'durable';
   const lost = judgement.totals.get('lost') ?? 0;
-  const others = [...judgement.totals].filter(([kind]) => kind !== 'lost' && kind !== 'unknown').reduce((sum, [, count]) => sum + count, 0);
+  const others = [...judgement.totals]
+    .filter(([kind]) => kind !== 'lost' && kind !== 'unknown')
+    .reduce((sum, [, count]) => sum + count, 0);
   const permitted = contract === 'declared' && factsOf(meta).contract?.durable === false ? lost : 0;
   const reasons: VerdictReason[] = [...end.reasons];
-  if (lost - permitted > 0 || others > 0) reasons.push({ verdict: 'violated', reason: `The verifier has ${lost - permitted + others} findings.` });
+  if (lost - permitted > 0 || others > 0)
+    reasons.push({ verdict: 'violated', reason: `The verifier has ${lost - permitted + others} findings.` });
   for (const reason of judgement.notRecovered) reasons.push({ verdict: 'not-recovered', reason });
   for (const { detail } of judgement.missingEvidence) reasons.push({ verdict: 'inconclusive', reason: detail });
   if (canary.outcome !== 'caught') {
-    const missed = canary.checks.filter((check) => check.reported !== check.planted).map((check) => `${check.name} (${check.where}): ${check.reported} of ${check.planted}`);
-    reasons.push({ verdict: 'inconclusive', reason: canary.outcome === 'not-run' ? 'No canary was planted, so finding nothing proves nothing.' : `The canary was not caught as planted: ${missed.join('; ') || 'something was reported that was not planted'}.` });
+    const missed = canary.checks
+      .filter((check) => check.reported !== check.planted)
+      .map((check) => `${check.name} (${check.where}): ${check.reported} of ${check.planted}`);
+    reasons.push({
+      verdict: 'inconclusive',
+      reason:
+        canary.outcome === 'not-run'
+          ? 'No canary was planted, so finding nothing proves nothing.'
+          : `The canary was not caught as planted: ${missed.join('; ') || 'something was reported that was not planted'}.`,
+    });
   }
   const kind = decideVerdict(reasons);
-  const missing = [...new Set(reasons.filter((reason) => reason.verdict !== 'violated').map((reason) => reason.reason))];
+  const missing = [
+    ...new Set(reasons.filter((reason) => reason.verdict !== 'violated').map((reason) => reason.reason)),
+  ];
   // The reasons of the verdict that stands come first: the headline quotes the first.
   const own = new Set(reasons.filter((reason) => reason.verdict === kind).map((reason) => reason.reason));
   missing.sort((a, b) => Number(own.has(b)) - Number(own.has(a)));
-  const verdict = { kind, exitCode: exitCodeOf(kind), headline: '', missing, contract, permittedLosses: permitted, interruptedBy: end.interruptedBy } as const;
+  const verdict = {
+    kind,
+    exitCode: exitCodeOf(kind),
+    headline: '',
+    missing,
+    contract,
+    permittedLosses: permitted,
+    interruptedBy: end.interruptedBy,
+  } as const;
   return { ...verdict, headline: composeHeadline({ ...report, verdict }) };
 }
 
@@ -114,7 +178,13 @@ function canaryPart(judgement: Judgement, end: RunEnd): RunReport['canary'] {
   const checks: RunReport['canary']['checks'] = canary.checks.map((check) => ({ ...check }));
   if (end.canaryDeleted.length === 0) return { outcome: canary.outcome === 'missed' ? 'missed' : 'not-run', checks };
   const seen = end.canaryDeleted.filter((key) => end.canarySeenLive.includes(key)).length;
-  checks.push({ name: 'keys deleted behind the ledger', kind: 'lost', planted: end.canaryDeleted.length, reported: seen, where: 'live check' });
+  checks.push({
+    name: 'keys deleted behind the ledger',
+    kind: 'lost',
+    planted: end.canaryDeleted.length,
+    reported: seen,
+    where: 'live check',
+  });
   return { outcome: canary.outcome === 'caught' && seen === end.canaryDeleted.length ? 'caught' : 'missed', checks };
 }
 
@@ -139,9 +209,12 @@ function nodeIdsOf(part: FaultPart, epochs: readonly EpochChange[], meta: Meta):
 
 /** What this run did not test, one sentence each. */
 function limitsOf(meta: Meta, part: FaultPart): string[] {
-  const limits = part.coverage.notInjected.map(({ kind, reason }) => `The fault ${kind} was not injected: ${reason}.`.replace(/\.\.$/, '.'));
+  const limits = part.coverage.notInjected.map(({ kind, reason }) =>
+    `The fault ${kind} was not injected: ${reason}.`.replace(/\.\.$/, '.'),
+  );
   const settings = settingsOf(meta);
   limits.push(`The workload was ${textOf(settings['workload'])}; other operations were not tested.`);
-  if (settings['ledgerSync'] === 'normal') limits.push('The ledger survives a crash of the harness, not a power loss of its machine.');
+  if (settings['ledgerSync'] === 'normal')
+    limits.push('The ledger survives a crash of the harness, not a power loss of its machine.');
   return limits;
 }

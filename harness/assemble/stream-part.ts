@@ -55,13 +55,22 @@ export class StreamPart {
 
   /** Rate and latencies of acknowledged writes over the load. */
   performance(loadMs: number): RunReport['performance'] {
-    const at = (percent: number): number => Math.min(this.longestMs, this.latency.getValueAtPercentile(percent) / microseconds);
-    const latencyMs = this.acknowledgedWrites === 0 ? null : { p50: at(50), p99: at(99), p999: at(99.9), max: this.longestMs };
+    const at = (percent: number): number =>
+      Math.min(this.longestMs, this.latency.getValueAtPercentile(percent) / microseconds);
+    const latencyMs =
+      this.acknowledgedWrites === 0 ? null : { p50: at(50), p99: at(99), p999: at(99.9), max: this.longestMs };
     return { ackedPerSecond: loadMs > 0 ? (this.acknowledgedWrites * 1_000) / loadMs : 0, latencyMs };
   }
 }
 
-const newHistogram = (): Histogram => build({ bitBucketSize: 32, autoResize: true, lowestDiscernibleValue: 1, highestTrackableValue: 2, numberOfSignificantValueDigits: 3 });
+const newHistogram = (): Histogram =>
+  build({
+    bitBucketSize: 32,
+    autoResize: true,
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: 2,
+    numberOfSignificantValueDigits: 3,
+  });
 
 /** The status of a refusal or of an unknown outcome, without its details. */
 function refusalOf(operation: StoredOperation): string | null {
@@ -75,11 +84,23 @@ function refusalOf(operation: StoredOperation): string | null {
 export function recoveryOf(faults: readonly Fault[], reach: Reach, changes: readonly EpochChangeRow[]): Recovery[] {
   const confirmed = faults.filter((fault) => fault.outcome === 'confirmed');
   const kinds = [...new Set(confirmed.map((fault) => fault.kind))].toSorted();
-  const rows = kinds.map((kind) => recoveryRow(kind, confirmed.filter((fault) => fault.kind === kind), reach, changes));
+  const rows = kinds.map((kind) =>
+    recoveryRow(
+      kind,
+      confirmed.filter((fault) => fault.kind === kind),
+      reach,
+      changes,
+    ),
+  );
   return confirmed.length === 0 ? [] : [recoveryRow('all', confirmed, reach, changes), ...rows];
 }
 
-function recoveryRow(faultKind: string, faults: readonly Fault[], reach: Reach, changes: readonly EpochChangeRow[]): Recovery {
+function recoveryRow(
+  faultKind: string,
+  faults: readonly Fault[],
+  reach: Reach,
+  changes: readonly EpochChangeRow[],
+): Recovery {
   const firstAck: number[] = [];
   const healthy: number[] = [];
   let neverRecovered = 0;
@@ -89,7 +110,13 @@ function recoveryRow(faultKind: string, faults: readonly Fault[], reach: Reach, 
     neverRecovered += acks.filter((ms) => !Number.isFinite(ms)).length;
     healthy.push(...healthyAgain(fault, changes));
   }
-  return { faultKind, faults: faults.length, firstAck: quantiles(firstAck), healthy: quantiles(healthy), neverRecovered };
+  return {
+    faultKind,
+    faults: faults.length,
+    firstAck: quantiles(firstAck),
+    healthy: quantiles(healthy),
+    neverRecovered,
+  };
 }
 
 /** For each partition that left Healthy while the fault was open: how long after the injection it was Healthy again. */
@@ -111,7 +138,7 @@ function healthyAgain(fault: Fault, changes: readonly EpochChangeRow[]): number[
 function quantiles(values: number[]): Recovery['firstAck'] {
   if (values.length === 0) return null;
   const sorted = Float64Array.from(values).sort();
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] as number;
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] as number;
   return { count: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: sorted.at(-1) as number };
 }
-

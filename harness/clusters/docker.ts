@@ -20,7 +20,9 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
   const engine = await ensureEngine({ say });
   const report = await sweep(engine.docker);
   for (const swept of report.swept) {
-    say(`Removed what run ${swept.runId} had left behind (${swept.containers} containers, ${swept.networks} networks; ${swept.proof ?? 'by name'}).`);
+    say(
+      `Removed what run ${swept.runId} had left behind (${swept.containers} containers, ${swept.networks} networks; ${swept.proof ?? 'by name'}).`,
+    );
   }
   const entry = options.nodeEntry;
   const image = await ensureNodeImage({
@@ -36,7 +38,8 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
     image: image.name,
     base: image.base,
     nodeCount: options.nodeCount,
-    environment: (nodeId, index, addresses) => options.environment(nodeId, index, [...addresses.values()].map(endpointsOf)),
+    environment: (nodeId, index, addresses) =>
+      options.environment(nodeId, index, [...addresses.values()].map(endpointsOf)),
     logsDir: options.logsDir,
     say,
   });

@@ -69,7 +69,14 @@ class ProcessCluster implements Cluster {
   async createNode(index: number): Promise<string> {
     const nodeId = `n${index + 1}`;
     const [client = 0, cluster = 0, http = 0] = await freePorts(3);
-    this.nodes.set(nodeId, { nodeId, index, ports: { client, cluster, http }, child: null, state: { kind: 'absent' }, starts: 0 });
+    this.nodes.set(nodeId, {
+      nodeId,
+      index,
+      ports: { client, cluster, http },
+      child: null,
+      state: { kind: 'absent' },
+      starts: 0,
+    });
     return nodeId;
   }
 
@@ -78,7 +85,12 @@ class ProcessCluster implements Cluster {
   }
 
   addresses(): NodeAddress[] {
-    return [...this.nodes.values()].map(({ nodeId, ports }) => ({ nodeId, host, clientPort: ports.client, httpPort: ports.http }));
+    return [...this.nodes.values()].map(({ nodeId, ports }) => ({
+      nodeId,
+      host,
+      clientPort: ports.client,
+      httpPort: ports.http,
+    }));
   }
 
   processIds(): number[] {
@@ -161,24 +173,40 @@ class ProcessCluster implements Cluster {
   }
 
   async probeLink(_from: string, to: string): Promise<ProbeResult> {
-    if (!this.nodes.has(to)) return { outcome: 'unknown', atMs: this.options.clock.nowMs(), evidence: `${to} is no node` };
+    if (!this.nodes.has(to))
+      return { outcome: 'unknown', atMs: this.options.clock.nowMs(), evidence: `${to} is no node` };
     return this.probeNode(to);
   }
 
   async probeNode(nodeId: string): Promise<ProbeResult> {
     const { ports } = this.node(nodeId);
     try {
-      const response = await fetch(`http://${host}:${ports.http}/health`, { signal: AbortSignal.timeout(probeTimeoutMs) });
+      const response = await fetch(`http://${host}:${ports.http}/health`, {
+        signal: AbortSignal.timeout(probeTimeoutMs),
+      });
       await response.arrayBuffer();
-      return { outcome: response.ok ? 'reachable' : 'unreachable', atMs: this.options.clock.nowMs(), evidence: `HTTP ${response.status}` };
+      return {
+        outcome: response.ok ? 'reachable' : 'unreachable',
+        atMs: this.options.clock.nowMs(),
+        evidence: `HTTP ${response.status}`,
+      };
     } catch (error) {
-      return { outcome: 'unreachable', atMs: this.options.clock.nowMs(), evidence: error instanceof Error ? error.message : String(error) };
+      return {
+        outcome: 'unreachable',
+        atMs: this.options.clock.nowMs(),
+        evidence: error instanceof Error ? error.message : String(error),
+      };
     }
   }
 
   async unsupported(): Promise<ReadonlyMap<string, string>> {
     const why = 'local processes share one network, which cannot be cut';
-    return new Map(['partition', 'client-partition', 'reset', 'loss', 'latency', 'bandwidth', 'clock', 'oom'].map((kind) => [kind, kind === 'clock' || kind === 'oom' ? 'local processes share the host\'s clock and memory' : why]));
+    return new Map(
+      ['partition', 'client-partition', 'reset', 'loss', 'latency', 'bandwidth', 'clock', 'oom'].map((kind) => [
+        kind,
+        kind === 'clock' || kind === 'oom' ? "local processes share the host's clock and memory" : why,
+      ]),
+    );
   }
 
   logTail(nodeId: string): string {

@@ -9,10 +9,24 @@ export async function checkCommand(argv: readonly string[]): Promise<number> {
   let text = '';
   const parser = yargs([...argv])
     .scriptName('certify check')
-    .usage('Judges a history of another tool and prints the result as JSON.\n\nUsage: $0 FILE --format FORMAT --model MODEL [--initial VALUE]')
+    .usage(
+      'Judges a history of another tool and prints the result as JSON.\n\nUsage: $0 FILE --format FORMAT --model MODEL [--initial VALUE]',
+    )
     .options({
-      format: { string: true, requiresArg: true, demandOption: true, describe: 'How the file is written', choices: foreignFormats },
-      model: { string: true, requiresArg: true, demandOption: true, describe: 'What it is judged against', choices: foreignModels },
+      format: {
+        string: true,
+        requiresArg: true,
+        demandOption: true,
+        describe: 'How the file is written',
+        choices: foreignFormats,
+      },
+      model: {
+        string: true,
+        requiresArg: true,
+        demandOption: true,
+        describe: 'What it is judged against',
+        choices: foreignModels,
+      },
       initial: { string: true, requiresArg: true, describe: 'Initial value of a register' },
       'budget-ms': { number: true, requiresArg: true, describe: 'Time after which the answer is unknown' },
       'memory-mib': { number: true, requiresArg: true, describe: 'Memory of a search' },
@@ -26,18 +40,27 @@ export async function checkCommand(argv: readonly string[]): Promise<number> {
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
       if (error instanceof Error && error.name !== 'YError') throw error;
-      throw new UsageError(`${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify check --help" explains the options.`);
+      throw new UsageError(
+        `${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify check --help" explains the options.`,
+      );
     });
-  const parsed = await parser.parseAsync([...argv], {}, (_error: Error | undefined, _parsed: unknown, output: string) => {
-    text = output;
-  });
+  const parsed = await parser.parseAsync(
+    [...argv],
+    {},
+    (_error: Error | undefined, _parsed: unknown, output: string) => {
+      text = output;
+    },
+  );
   if (text !== '') {
     process.stdout.write(`${text}\n`);
     return 0;
   }
   const files = parsed._.map(String);
   const [file] = files;
-  if (file === undefined || files.length > 1) throw new UsageError('certify check judges one file at a time; name it, as in "certify check history.edn --format jepsen-edn --model cas-register".');
+  if (file === undefined || files.length > 1)
+    throw new UsageError(
+      'certify check judges one file at a time; name it, as in "certify check history.edn --format jepsen-edn --model cas-register".',
+    );
   const output = await runCheck({
     file,
     format: parsed.format,

@@ -15,8 +15,14 @@ export async function doctorCommand(): Promise<number> {
   const engine = await ensureEngine({ say });
   const base = await ensureBaseImage({ docker: engine.docker, projectDir, say });
   const capabilities = await examineHost(engine, base);
-  const table = new Table({ head: ['what', 'able', 'faults that need it', 'evidence'], style: { head: [], border: [] }, wordWrap: true, colWidths: [22, 6, 30, 60] });
-  for (const each of capabilities) table.push([each.name, each.able ? 'yes' : 'NO', each.faults.join(', '), each.evidence]);
+  const table = new Table({
+    head: ['what', 'able', 'faults that need it', 'evidence'],
+    style: { head: [], border: [] },
+    wordWrap: true,
+    colWidths: [22, 6, 30, 60],
+  });
+  for (const each of capabilities)
+    table.push([each.name, each.able ? 'yes' : 'NO', each.faults.join(', '), each.evidence]);
   process.stdout.write(`${table.toString()}\n`);
   return 0;
 }
@@ -27,8 +33,13 @@ export async function cleanCommand(run: string | null): Promise<number> {
   if (run !== null) {
     const removed = await cleanRun(engine.docker, run);
     const count = removed.containers + removed.networks + removed.volumes;
-    process.stdout.write(count === 0 ? `There is nothing of run ${run} on the engine.\n` : `Removed ${removed.containers} containers, ${removed.networks} networks and ${removed.volumes} volumes of run ${run}.\n`);
-    if (removed.problems.length > 0) throw new EnvironmentError(`Not everything could be removed: ${removed.problems.join('; ')}.`);
+    process.stdout.write(
+      count === 0
+        ? `There is nothing of run ${run} on the engine.\n`
+        : `Removed ${removed.containers} containers, ${removed.networks} networks and ${removed.volumes} volumes of run ${run}.\n`,
+    );
+    if (removed.problems.length > 0)
+      throw new EnvironmentError(`Not everything could be removed: ${removed.problems.join('; ')}.`);
     return 0;
   }
   const report = await sweep(engine.docker);
@@ -42,6 +53,8 @@ async function connect(): ReturnType<typeof connectEngine> {
   try {
     return await connectEngine();
   } catch (error) {
-    throw new EnvironmentError(`No Docker engine answers (${messageOf(error)}): there is nothing to clean until it runs.`);
+    throw new EnvironmentError(
+      `No Docker engine answers (${messageOf(error)}): there is nothing to clean until it runs.`,
+    );
   }
 }

@@ -10,10 +10,20 @@ export function listCommand(resultsDir: string): number {
     process.stdout.write(`There are no runs in ${resultsDir}.\n`);
     return 0;
   }
-  const table = new Table({ head: ['run', 'verdict', 'exit', 'headline'], style: { head: [], border: [] }, wordWrap: true, colWidths: [36, 16, 6, 70] });
+  const table = new Table({
+    head: ['run', 'verdict', 'exit', 'headline'],
+    style: { head: [], border: [] },
+    wordWrap: true,
+    colWidths: [36, 16, 6, 70],
+  });
   for (const runId of runs) {
     const verdict = readVerdict(join(resultsDir, runId, 'verdict.json'));
-    table.push([runId, verdict?.verdict ?? 'none', verdict === null ? '' : String(verdict.exitCode), verdict?.headline ?? 'ended without a verdict; "certify verify" judges what there is']);
+    table.push([
+      runId,
+      verdict?.verdict ?? 'none',
+      verdict === null ? '' : String(verdict.exitCode),
+      verdict?.headline ?? 'ended without a verdict; "certify verify" judges what there is',
+    ]);
   }
   process.stdout.write(`${table.toString()}\n`);
   return 0;

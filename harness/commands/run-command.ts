@@ -29,7 +29,9 @@ export async function runCommand(settings: RunSettings, interruption: Interrupti
     },
     // Loaded when it is needed: the engine's libraries take their time.
     openCluster: async (options) =>
-      settings.cluster === 'docker' ? (await import('../clusters/docker.ts')).openDockerCluster(options) : (await import('../clusters/process.ts')).openProcessCluster(options),
+      settings.cluster === 'docker'
+        ? (await import('../clusters/docker.ts')).openDockerCluster(options)
+        : (await import('../clusters/process.ts')).openProcessCluster(options),
     startChaos: playChaos,
     preliminary: writePreliminary,
     judge: judgeRun,
@@ -44,7 +46,10 @@ class RunLog {
   private log: Pino | null = null;
 
   open(folder: RunFolder): void {
-    this.log = pino({ base: null, level: 'debug', timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ dest: folder.harnessLog, sync: true }));
+    this.log = pino(
+      { base: null, level: 'debug', timestamp: pino.stdTimeFunctions.isoTime },
+      pino.destination({ dest: folder.harnessLog, sync: true }),
+    );
   }
 
   debug(fields: object, message: string): void {

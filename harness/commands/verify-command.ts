@@ -10,7 +10,12 @@ import { join } from 'node:path';
 export async function verifyCommand(resultsDir: string, run: string): Promise<number> {
   const folder = openRunFolder(resultsDir, run);
   const judged = await judgeRun(folder, new AbortController().signal);
-  writeVerdict(folder, { runId: folder.runId, verdict: judged.verdict, exitCode: judged.exitCode, headline: judged.headline });
+  writeVerdict(folder, {
+    runId: folder.runId,
+    verdict: judged.verdict,
+    exitCode: judged.exitCode,
+    headline: judged.headline,
+  });
   process.stdout.write(`${judged.lines.join('\n')}\n`);
   return judged.exitCode;
 }
@@ -20,9 +25,13 @@ export function reportCommand(resultsDir: string, run: string): number {
   const folder = openRunFolder(resultsDir, run);
   try {
     const report = renderAgain(folder.path);
-    process.stdout.write(`${renderLastLines(report, { colour: process.stdout.isTTY === true, reportPath: join(folder.path, 'report.html') }).join('\n')}\n`);
+    process.stdout.write(
+      `${renderLastLines(report, { colour: process.stdout.isTTY === true, reportPath: join(folder.path, 'report.html') }).join('\n')}\n`,
+    );
     return 0;
   } catch (error) {
-    throw new UsageError(`The report of ${run} cannot be rendered (${messageOf(error)}); "certify verify ${run}" judges the ledger again.`);
+    throw new UsageError(
+      `The report of ${run} cannot be rendered (${messageOf(error)}); "certify verify ${run}" judges the ledger again.`,
+    );
   }
 }

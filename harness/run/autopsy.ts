@@ -72,16 +72,53 @@ function record(
   const atNs = clock.nowNs();
   if (peeked === null) {
     for (const key of keys) {
-      unawaited(ledger.replicaRead({ key, phase, node: nodeId, incarnation: null, role: 'unknown', atNs, kind: 'missing', reason: 'no answer' }));
+      unawaited(
+        ledger.replicaRead({
+          key,
+          phase,
+          node: nodeId,
+          incarnation: null,
+          role: 'unknown',
+          atNs,
+          kind: 'missing',
+          reason: 'no answer',
+        }),
+      );
     }
     return;
   }
   const { incarnation, role } = peeked;
   for (const { key, value, version } of peeked.keys) {
-    unawaited(ledger.replicaRead({ key, phase, node: nodeId, incarnation, role, atNs, kind: 'answered', value, version, appliedSeq: peeked.applied[1], commitSeq }));
+    unawaited(
+      ledger.replicaRead({
+        key,
+        phase,
+        node: nodeId,
+        incarnation,
+        role,
+        atNs,
+        kind: 'answered',
+        value,
+        version,
+        appliedSeq: peeked.applied[1],
+        commitSeq,
+      }),
+    );
   }
   const [appliedTerm, appliedSeq] = peeked.applied;
-  unawaited(ledger.digest({ partition, node: nodeId, incarnation, role, atNs, appliedTerm, appliedSeq, digest: peeked.digest, keyCount: peeked.keyCount }));
+  unawaited(
+    ledger.digest({
+      partition,
+      node: nodeId,
+      incarnation,
+      role,
+      atNs,
+      appliedTerm,
+      appliedSeq,
+      digest: peeked.digest,
+      keyCount: peeked.keyCount,
+    }),
+  );
 }
 
 /** Asks until the copy has applied `committed`, within a bound; the last answer, whatever it is. */
@@ -94,7 +131,7 @@ async function peek(
 ): Promise<Peeked | null> {
   const untilMs = options.clock.nowMs() + catchUpLimitMs;
   let peeked: Peeked | null = null;
-  for (let silences = 0; ; ) {
+  for (let silences = 0; ;) {
     const answer = await options.system.peek(nodeId, partition, keys);
     if (answer === null) silences++;
     else peeked = answer;

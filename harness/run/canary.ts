@@ -22,7 +22,8 @@ export interface CanaryOptions {
   readonly signal: AbortSignal;
 }
 
-export const canaryKeys = (): readonly string[] => Array.from({ length: canaryCount }, (_, index) => `${canaryPrefix}${index}`);
+export const canaryKeys = (): readonly string[] =>
+  Array.from({ length: canaryCount }, (_, index) => `${canaryPrefix}${index}`);
 
 /** Writes the canary keys under the ledger; returns those that were acknowledged. */
 export async function plantCanary(options: CanaryOptions): Promise<readonly string[]> {

@@ -29,7 +29,16 @@ export async function playChaos(options: ChaosOptions): Promise<ChaosControl> {
   const schedule = scheduleOf(settings, unsupported);
   writeWhole(folder.schedule, `${formatSchedule(schedule)}\n`);
   options.onSchedule(schedule, unsupported);
-  const run = startChaos({ schedule, cluster, status, journal, events, clock, sleeper: timerSleeper, prng: new Prng(settings.seed).fork('targets') });
+  const run = startChaos({
+    schedule,
+    cluster,
+    status,
+    journal,
+    events,
+    clock,
+    sleeper: timerSleeper,
+    prng: new Prng(settings.seed).fork('targets'),
+  });
   const done = run.done.then((outcome) => {
     // Overshoots and heals that were not verified the verifier finds in the journal.
     for (const reason of outcome.environmentErrors) against({ verdict: 'environment', reason });

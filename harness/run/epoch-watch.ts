@@ -135,8 +135,15 @@ export class EpochWatch {
     if (known !== undefined && known.name !== null) return;
     const [nodeId = null, incarnation] = typeof primary === 'string' ? primary.split('#') : [];
     watched.waiting.set(epoch, {
-      name: event.name, partition, epoch, term, primary: nodeId, incarnation: incarnation === undefined ? null : Number(incarnation),
-      health: String(health), atMs: event.atMs, seenAtMs: known?.seenAtMs ?? this.options.clock.nowMs(),
+      name: event.name,
+      partition,
+      epoch,
+      term,
+      primary: nodeId,
+      incarnation: incarnation === undefined ? null : Number(incarnation),
+      health: String(health),
+      atMs: event.atMs,
+      seenAtMs: known?.seenAtMs ?? this.options.clock.nowMs(),
     });
     this.options.onEvent(event);
   }
@@ -153,11 +160,31 @@ export class EpochWatch {
       const watched = this.partitions.get(partition);
       if (watched !== undefined && (epoch <= watched.epoch || watched.waiting.has(epoch))) continue;
       const incarnation = status.nodes.find((node) => node.nodeId === primary)?.incarnation ?? null;
-      const edge = { name: null, partition, epoch, term, primary, incarnation, health, atMs: status.atMs, seenAtMs: status.atMs };
+      const edge = {
+        name: null,
+        partition,
+        epoch,
+        term,
+        primary,
+        incarnation,
+        health,
+        atMs: status.atMs,
+        seenAtMs: status.atMs,
+      };
       if (watched !== undefined) watched.waiting.set(epoch, edge);
       else {
         this.partitions.set(partition, { epoch, term, waiting: new Map(), lastFailoverMs: null });
-        this.options.onEpoch({ atMs: edge.atMs, partition, epoch, term, primary, incarnation, health, kind: 'edge', missed: 0 });
+        this.options.onEpoch({
+          atMs: edge.atMs,
+          partition,
+          epoch,
+          term,
+          primary,
+          incarnation,
+          health,
+          kind: 'edge',
+          missed: 0,
+        });
       }
     }
   }
@@ -187,7 +214,12 @@ export class EpochWatch {
     const change: EpochChange = { ...rest, kind, missed };
     this.options.onEpoch(change);
     if (kind === 'failover') {
-      this.options.onEvent({ name: 'failover', nodeId: edge.primary ?? '', atMs: edge.atMs, fields: { partition: edge.partition, epoch: edge.epoch, term: edge.term } });
+      this.options.onEvent({
+        name: 'failover',
+        nodeId: edge.primary ?? '',
+        atMs: edge.atMs,
+        fields: { partition: edge.partition, epoch: edge.epoch, term: edge.term },
+      });
     }
   }
 }

@@ -14,9 +14,23 @@ const realClock = { nowMs: () => performance.now(), wallMs: () => Date.now() };
 function parts() {
   const ledger = new MemoryLedger();
   const clock = new RunClock(realClock, 0);
-  const keys = new KeyRegister({ maxLiveKeys: 100, sessionsPerPartition: 3, crowdedSessions: 100, partitionOf: () => 0, partitionCount: 1, nowMs: () => clock.nowMs() });
+  const keys = new KeyRegister({
+    maxLiveKeys: 100,
+    sessionsPerPartition: 3,
+    crowdedSessions: 100,
+    partitionOf: () => 0,
+    partitionCount: 1,
+    nowMs: () => clock.nowMs(),
+  });
   const tally = new Tally();
-  const executor = new Executor({ ledger, clock, keys, tally, liveCheck: new LiveCheck(() => undefined), onAcknowledged: () => undefined });
+  const executor = new Executor({
+    ledger,
+    clock,
+    keys,
+    tally,
+    liveCheck: new LiveCheck(() => undefined),
+    onAcknowledged: () => undefined,
+  });
   return { ledger, clock, keys, tally, executor };
 }
 
@@ -29,7 +43,9 @@ describe('an operation under the ledger', () => {
     const client = {
       execute: async (): Promise<Completion> => {
         const last = ledger.intents.at(-1);
-        seen.push(`sent ${last?.operationId}, committed ${ledger.committed.has(last?.operationId ?? -1)}, outcomes ${ledger.outcomes.length}`);
+        seen.push(
+          `sent ${last?.operationId}, committed ${ledger.committed.has(last?.operationId ?? -1)}, outcomes ${ledger.outcomes.length}`,
+        );
         return { kind: 'ok' };
       },
       close: async () => undefined,
@@ -98,7 +114,14 @@ describe('load', () => {
       },
     };
     const client = { execute: async (): Promise<Completion> => ({ kind: 'ok' }), close: async () => undefined };
-    const load = new Load({ workload, executor, clients: [client, client, client, client], clock, ratePerSecond: Infinity, maxOperations: 103 });
+    const load = new Load({
+      workload,
+      executor,
+      clients: [client, client, client, client],
+      clock,
+      ratePerSecond: Infinity,
+      maxOperations: 103,
+    });
     await load.start();
     expect(completed).toBe(103);
     expect(overlaps).toBe(0);
@@ -109,7 +132,9 @@ describe('load', () => {
     ledger.failure = new Error('disk full');
     const workload = { name: 'test', next: () => write('k'), completed: () => undefined };
     const client = { execute: async (): Promise<Completion> => ({ kind: 'ok' }), close: async () => undefined };
-    await expect(new Load({ workload, executor, clients: [client], clock, ratePerSecond: Infinity, maxOperations: 10 }).start()).rejects.toThrow('disk full');
+    await expect(
+      new Load({ workload, executor, clients: [client], clock, ratePerSecond: Infinity, maxOperations: 10 }).start(),
+    ).rejects.toThrow('disk full');
   });
 });
 

@@ -38,13 +38,18 @@ const limitOf = (state: RunState, phase: Exclude<PhaseName, 'start' | 'load'>): 
 
 async function settled(state: RunState, active: ActiveRun): Promise<SystemStatus | null> {
   const limitMs = limitOf(state, 'settle');
-  const end = await state.phases.run('settle', limitMs + 1_000, [], (signal) => settle(active.system.status, state.clock, limitMs, signal));
+  const end = await state.phases.run('settle', limitMs + 1_000, [], (signal) =>
+    settle(active.system.status, state.clock, limitMs, signal),
+  );
   if (end.kind === 'done' && end.value.kind === 'settled') {
     state.print(`Settled: every partition healthy ${(end.value.afterMs / 1_000).toFixed(1)} s after the heal`);
     return end.value.status;
   }
   const reason = end.kind === 'done' && end.value.kind === 'not-settled' ? end.value.reason : 'it did not answer';
-  state.against({ verdict: 'not-recovered', reason: `The cluster was not healthy ${limitMs / 1_000} s after the last heal: ${reason}.` });
+  state.against({
+    verdict: 'not-recovered',
+    reason: `The cluster was not healthy ${limitMs / 1_000} s after the last heal: ${reason}.`,
+  });
   return null;
 }
 
@@ -53,7 +58,14 @@ async function canary(state: RunState, active: ActiveRun): Promise<void> {
   const client = active.clients[session];
   assert(client !== undefined, 'the canary has a client');
   state.canaryDeleted = await releaseCanary(
-    { executor: state.executor, client, session, runTag: state.runTag, valueBytes: state.settings.valueBytes, signal: state.world.interruption.atOnce },
+    {
+      executor: state.executor,
+      client,
+      session,
+      runTag: state.runTag,
+      valueBytes: state.settings.valueBytes,
+      signal: state.world.interruption.atOnce,
+    },
     state.canaryPlanted,
   );
 }
@@ -68,7 +80,13 @@ async function readEverything(state: RunState, active: ActiveRun, keys: readonly
   try {
     const end = await state.phases.run('read-back', limitMs, [], (signal) =>
       readBack({
-        ledger: state.ledger, clock: state.clock, clients, phase: 'final', keys, expected: keys.length, signal,
+        ledger: state.ledger,
+        clock: state.clock,
+        clients,
+        phase: 'final',
+        keys,
+        expected: keys.length,
+        signal,
         onRead: () => {
           done++;
         },
@@ -80,7 +98,12 @@ async function readEverything(state: RunState, active: ActiveRun, keys: readonly
   }
 }
 
-async function askEverybody(state: RunState, active: ActiveRun, status: SystemStatus, keys: readonly string[]): Promise<void> {
+async function askEverybody(
+  state: RunState,
+  active: ActiveRun,
+  status: SystemStatus,
+  keys: readonly string[],
+): Promise<void> {
   const limitMs = limitOf(state, 'autopsy');
   const byPartition = Map.groupBy(keys, (key) => active.system.partitionOf(key));
   const partitions = status.partitions.map((each) => each.partition);
@@ -90,7 +113,13 @@ async function askEverybody(state: RunState, active: ActiveRun, status: SystemSt
     const worker = async (): Promise<void> => {
       for (let each = next.next(); each.done !== true; each = next.next()) {
         if (signal.aborted) return;
-        const options = { system: active.system, ledger: state.ledger, clock: state.clock, phase: 'final', signal } as const;
+        const options = {
+          system: active.system,
+          ledger: state.ledger,
+          clock: state.clock,
+          phase: 'final',
+          signal,
+        } as const;
         const result = await askReplicas(options, status, each.value, byPartition.get(each.value) ?? []);
         total.asked += result.asked;
         total.answered += result.answered;
@@ -102,5 +131,6 @@ async function askEverybody(state: RunState, active: ActiveRun, status: SystemSt
   const complete = end.kind === 'done' && end.value;
   state.replicas = total;
   // Answers that are missing the verifier finds in the ledger.
-  if (!complete) state.against({ verdict: 'inconclusive', reason: `Not every replica was asked within ${limitMs / 1_000} s.` });
+  if (!complete)
+    state.against({ verdict: 'inconclusive', reason: `Not every replica was asked within ${limitMs / 1_000} s.` });
 }

@@ -103,7 +103,8 @@ export class KeyRegister implements KeyBook {
 
   /** Takes up to `limit` of the oldest keys of a partition that were finished before a time, to retire them. Give back with `finished`. */
   takeFinished(partition: number, limit: number, beforeMs: number): string[] {
-    const taken = this.finishedKeys[partition]?.splice(0, Math.min(limit, this.finishedBefore(partition, beforeMs))) ?? [];
+    const taken =
+      this.finishedKeys[partition]?.splice(0, Math.min(limit, this.finishedBefore(partition, beforeMs))) ?? [];
     this.finishedTotal -= taken.length;
     return taken.map(({ key }) => key);
   }

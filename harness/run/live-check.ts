@@ -31,7 +31,8 @@ export class LiveCheck {
     if (completion.kind !== 'ok' || (!canary && workloadOfKey(operation.key)?.name !== 'set')) return;
     if (operation.f === 'write') {
       this.acknowledged.set(operation.key, operation.value);
-      if (this.acknowledged.size > rememberedKeys) this.acknowledged.delete(this.acknowledged.keys().next().value as string);
+      if (this.acknowledged.size > rememberedKeys)
+        this.acknowledged.delete(this.acknowledged.keys().next().value as string);
       return;
     }
     if (operation.f !== 'read') {

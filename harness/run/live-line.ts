@@ -22,7 +22,13 @@ export function clockText(ms: number): string {
 }
 
 /** The line's text. */
-export function liveText(tally: Tally, phase: string, elapsedMs: number, durationMs: number, writesPerSecond: number): string {
+export function liveText(
+  tally: Tally,
+  phase: string,
+  elapsedMs: number,
+  durationMs: number,
+  writesPerSecond: number,
+): string {
   const count = (value: number): string => Math.round(value).toLocaleString('en-US');
   return [
     `${phase} ${clockText(elapsedMs)}/${clockText(durationMs)}`,

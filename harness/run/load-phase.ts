@@ -50,13 +50,20 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
       state.live.start('load');
       const loading = load.start();
       chaos = await world.startChaos({
-        settings, journal, clock, folder: state.folder,
-        cluster: active.cluster.cluster, status: active.system.status, events: active.events,
+        settings,
+        journal,
+        clock,
+        folder: state.folder,
+        cluster: active.cluster.cluster,
+        status: active.system.status,
+        events: active.events,
         against: (reason) => state.against(reason),
         onSchedule: (schedule, unsupported) => {
           unawaited(state.ledger.meta('schedule', schedule));
           unawaited(state.ledger.meta('unsupported', [...unsupported]));
-          state.print(`Faults: ${schedule.events.length} planned (saved in schedule.json), healing from ${clockText(schedule.healFromMs)} on`);
+          state.print(
+            `Faults: ${schedule.events.length} planned (saved in schedule.json), healing from ${clockText(schedule.healFromMs)} on`,
+          );
         },
       });
       const time = new Promise<void>((resolve) => {
@@ -65,12 +72,23 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
       });
       // A schedule that is over does not end the load; one that fails does.
       const chaosFailed = chaos.done.then(() => new Promise<void>(() => undefined));
-      await Promise.race([time, loading, chaosFailed, aborted(end.signal), aborted(world.interruption.early), ...helpers.map(rejectionOf)]);
+      await Promise.race([
+        time,
+        loading,
+        chaosFailed,
+        aborted(end.signal),
+        aborted(world.interruption.early),
+        ...helpers.map(rejectionOf),
+      ]);
     });
     if (end.signal.aborted && settings.onLoss === 'freeze') return await freeze(state, active);
     const limitMs = world.interruption.early.aborted ? interruptedLimits.heal : state.limits.heal;
     const healed = await state.phases.run('heal', limitMs, [], () => healAndDrain(state, load, chaos));
-    if (healed.kind === 'out-of-time') state.against({ verdict: 'not-recovered', reason: `The faults were not all healed within ${limitMs / 1_000} s.` });
+    if (healed.kind === 'out-of-time')
+      state.against({
+        verdict: 'not-recovered',
+        reason: `The faults were not all healed within ${limitMs / 1_000} s.`,
+      });
   } finally {
     load.stop();
     background.abort();
@@ -81,7 +99,8 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
 }
 
 /** Never resolves; rejects when `promise` does. */
-const rejectionOf = (promise: Promise<unknown>): Promise<void> => promise.then(() => new Promise<void>(() => undefined));
+const rejectionOf = (promise: Promise<unknown>): Promise<void> =>
+  promise.then(() => new Promise<void>(() => undefined));
 
 async function healAndDrain(state: RunState, load: Load, chaos: ChaosControl | null): Promise<void> {
   chaos?.healNow('the run ends');
@@ -94,7 +113,10 @@ async function healAndDrain(state: RunState, load: Load, chaos: ChaosControl | n
   ]);
   if (drained) return;
   const stuck = state.executor.stuckSessions(drainLimitMs);
-  state.against({ verdict: 'inconclusive', reason: `${stuck.length} operations did not end within ${drainLimitMs / 1_000} s after the last heal; the client is stuck.` });
+  state.against({
+    verdict: 'inconclusive',
+    reason: `${stuck.length} operations did not end within ${drainLimitMs / 1_000} s after the last heal; the client is stuck.`,
+  });
 }
 
 function makeWorkload(state: RunState): Mix {
@@ -119,8 +141,17 @@ function retire(state: RunState, active: ActiveRun, signal: AbortSignal): Promis
   const client = active.clients[session];
   if (client === undefined || !state.world.system.capabilities.peek) return Promise.resolve();
   return retireKeys({
-    executor: state.executor, keys: state.keys, watch: active.watch, system: active.system, ledger: state.ledger,
-    liveCheck: state.liveCheck, clock: state.clock, client, session, partitionCount: state.settings.partitionCount, signal,
+    executor: state.executor,
+    keys: state.keys,
+    watch: active.watch,
+    system: active.system,
+    ledger: state.ledger,
+    liveCheck: state.liveCheck,
+    clock: state.clock,
+    client,
+    session,
+    partitionCount: state.settings.partitionCount,
+    signal,
   });
 }
 

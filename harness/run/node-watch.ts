@@ -11,21 +11,36 @@ import type { RunState } from './run-state.ts';
 const everyMs = 2_000;
 
 /** Runs until `signal` is aborted. */
-export async function watchNodes(state: RunState, active: ActiveRun, journal: LedgerFaultJournal, signal: AbortSignal): Promise<void> {
+export async function watchNodes(
+  state: RunState,
+  active: ActiveRun,
+  journal: LedgerFaultJournal,
+  signal: AbortSignal,
+): Promise<void> {
   const reported = new Set<string>();
   while (!signal.aborted) {
     await Promise.all(active.cluster.cluster.nodeIds().map((nodeId) => look(state, active, journal, reported, nodeId)));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, everyMs);
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer);
-        resolve();
-      }, { once: true });
+      signal.addEventListener(
+        'abort',
+        () => {
+          clearTimeout(timer);
+          resolve();
+        },
+        { once: true },
+      );
     });
   }
 }
 
-async function look(state: RunState, active: ActiveRun, journal: LedgerFaultJournal, reported: Set<string>, nodeId: string): Promise<void> {
+async function look(
+  state: RunState,
+  active: ActiveRun,
+  journal: LedgerFaultJournal,
+  reported: Set<string>,
+  nodeId: string,
+): Promise<void> {
   try {
     const at = await active.cluster.cluster.state(nodeId);
     if (at.kind !== 'exited' || reported.has(at.instance) || journal.explains(nodeId).length > 0) return;

@@ -34,7 +34,10 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
     runId: folder.runId,
     nodeCount: settings.nodeCount,
     logsDir: folder.logs,
-    environment: (nodeId, index, nodes) => ({ ...world.system.nodeEnvironment(plan, nodeId, index, nodes), ...settings.nodeEnvironment }),
+    environment: (nodeId, index, nodes) => ({
+      ...world.system.nodeEnvironment(plan, nodeId, index, nodes),
+      ...settings.nodeEnvironment,
+    }),
     nodeEntry: settings.nodeEntry,
     clock,
     say: (line) => state.print(line),
@@ -45,10 +48,21 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
   state.partitionOf = (key) => system.partitionOf(key);
   await whole(state, system, cluster, signal);
   const facts = await system.facts();
-  await ledger.meta('facts', { ...facts, build: cluster.build, engine: cluster.engine, versions: [...facts.versions, ...cluster.versions], contract: world.system.contract(plan), promises: world.system.clientPromises, peek: world.system.capabilities.peek });
-  state.print(`Cluster is up: ${facts.partitions} partitions, ${facts.replicationFactor} copies, ${facts.minInSync} needed to acknowledge`);
+  await ledger.meta('facts', {
+    ...facts,
+    build: cluster.build,
+    engine: cluster.engine,
+    versions: [...facts.versions, ...cluster.versions],
+    contract: world.system.contract(plan),
+    promises: world.system.clientPromises,
+    peek: world.system.capabilities.peek,
+  });
+  state.print(
+    `Cluster is up: ${facts.partitions} partitions, ${facts.replicationFactor} copies, ${facts.minInSync} needed to acknowledge`,
+  );
   const hub = new EventHub();
-  state.onAcknowledged = (partition, node) => hub.publish({ name: 'ack', nodeId: node, atMs: clock.nowMs(), fields: { partition } });
+  state.onAcknowledged = (partition, node) =>
+    hub.publish({ name: 'ack', nodeId: node, atMs: clock.nowMs(), fields: { partition } });
   const watch = openWatch(state, system, hub);
   watch.start();
   const clients = Array.from({ length: settings.sessions + extraSessions }, (_, session) => system.client(session));
@@ -87,7 +101,9 @@ async function nodeDied(run: RunCluster, signal: AbortSignal): Promise<void> {
       const at = await run.cluster.state(nodeId);
       if (at.kind !== 'exited') continue;
       const tail = await run.logTail(nodeId).catch(() => '');
-      throw new EnvironmentError(`The node program of ${nodeId} ended with exit code ${at.exitCode} at the start: ${lastLine(tail)}`);
+      throw new EnvironmentError(
+        `The node program of ${nodeId} ended with exit code ${at.exitCode} at the start: ${lastLine(tail)}`,
+      );
     }
     await new Promise((resolve) => setTimeout(resolve, startPollMs));
   }
@@ -106,11 +122,22 @@ function openWatch(state: RunState, system: RunningSystem, hub: EventHub): Epoch
       if (change.kind === 'handoff') tally.handoffs++;
       const { atMs, primary, missed, ...rest } = change;
       unawaited(ledger.epochChange({ ...rest, node: primary, atNs: clock.nsOf(atMs) }));
-      if (missed > 0) world.logger.debug({ partition: change.partition, epoch: change.epoch, missed }, 'edges were too quick to be seen');
+      if (missed > 0)
+        world.logger.debug(
+          { partition: change.partition, epoch: change.epoch, missed },
+          'edges were too quick to be seen',
+        );
     },
     onIncarnation: (change) => {
       if (!change.alive) return;
-      unawaited(ledger.incarnation({ node: change.nodeId, incarnation: change.incarnation, atNs: clock.nsOf(change.atMs), wallMs: clock.wallOf(change.atMs) }));
+      unawaited(
+        ledger.incarnation({
+          node: change.nodeId,
+          incarnation: change.incarnation,
+          atNs: clock.nsOf(change.atMs),
+          wallMs: clock.wallOf(change.atMs),
+        }),
+      );
     },
     onEvent: (event) => hub.publish(event),
   });

@@ -64,7 +64,10 @@ export class Pacer {
     const elapsedMs = nowMs - this.lastMs;
     this.lastMs = nowMs;
     const fastest = this.ratePerMs * catchUpFactor;
-    this.backlog = Math.min(this.backlog + elapsedMs * this.ratePerMs, Math.max(1, this.ratePerMs * 1_000 * backlogSeconds));
+    this.backlog = Math.min(
+      this.backlog + elapsedMs * this.ratePerMs,
+      Math.max(1, this.ratePerMs * 1_000 * backlogSeconds),
+    );
     this.burst = Math.min(this.burst + elapsedMs * fastest, Math.max(1, fastest * 1_000 * burstSeconds));
   }
 

@@ -71,7 +71,12 @@ export class PhaseRunner {
    * Runs one phase. Its signal is aborted when the limit has passed or when one of `also` is; it then has a short grace to
    * return what it has. What the phase throws passes through.
    */
-  async run<T>(name: PhaseName, limitMs: number, also: readonly AbortSignal[], work: (signal: AbortSignal) => Promise<T>): Promise<PhaseEnd<T>> {
+  async run<T>(
+    name: PhaseName,
+    limitMs: number,
+    also: readonly AbortSignal[],
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<PhaseEnd<T>> {
     const fromMs = this.clock.nowMs();
     this.current = name;
     this.onStart(name);
@@ -85,10 +90,14 @@ export class PhaseRunner {
       timer = setTimeout(() => {
         limit.abort(new Error(`phase ${name} is out of time`));
       }, limitMs);
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer);
-        give();
-      }, { once: true });
+      signal.addEventListener(
+        'abort',
+        () => {
+          clearTimeout(timer);
+          give();
+        },
+        { once: true },
+      );
       if (signal.aborted) give();
     });
     try {

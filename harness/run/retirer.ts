@@ -78,14 +78,25 @@ async function retireBatch(options: RetirerOptions, partition: number, exposed: 
   const batch = keys.takeFinished(partition, batchKeys, beforeMs);
   const read = new Set<string>();
   await readBack({
-    ledger, clock, signal, clients: [client], phase: 'retire', keys: batch, expected: batch.length,
+    ledger,
+    clock,
+    signal,
+    clients: [client],
+    phase: 'retire',
+    keys: batch,
+    expected: batch.length,
     onRead: (key, completion) => {
       liveCheck.saw({ f: 'read', key }, completion);
       if (completion.kind === 'ok') read.add(key);
     },
   });
   const readable = batch.filter((key) => read.has(key));
-  const copies = await askReplicas({ system: options.system, ledger, clock, phase: 'retire', signal }, status, partition, readable);
+  const copies = await askReplicas(
+    { system: options.system, ledger, clock, phase: 'retire', signal },
+    status,
+    partition,
+    readable,
+  );
   const complete = copies.answered === copies.asked;
   for (const key of batch) {
     if (!complete || !read.has(key) || signal.aborted) {

@@ -84,22 +84,43 @@ export class RunState {
       minInSync: settings.minInSync ?? world.system.defaultMinInSync(settings.replicationFactor),
       partitionCount: settings.partitionCount,
     };
-    this.live = new LiveLine({ out: world.out, tally: this.tally, nowMs: () => this.clock.nowMs(), durationMs: settings.durationMs });
+    this.live = new LiveLine({
+      out: world.out,
+      tally: this.tally,
+      nowMs: () => this.clock.nowMs(),
+      durationMs: settings.durationMs,
+    });
     this.phases = new PhaseRunner(
       this.clock,
       (name) => world.logger.info({ phase: name }, 'phase starts'),
-      (record) => unawaited(ledger.meta(`phase:${record.name}`, { fromNs: this.clock.nsOf(record.fromMs), toNs: this.clock.nsOf(record.toMs) })),
+      (record) =>
+        unawaited(
+          ledger.meta(`phase:${record.name}`, {
+            fromNs: this.clock.nsOf(record.fromMs),
+            toNs: this.clock.nsOf(record.toMs),
+          }),
+        ),
     );
     this.liveCheck = new LiveCheck((loss) => this.lossSeen(loss));
     this.keys = new KeyRegister({
       maxLiveKeys: settings.maxLiveKeys,
-      sessionsPerPartition: settings.distribution === 'hot' ? Infinity : Math.max(2, Math.floor((settings.sessions * sessionsPerPartitionOf64) / 64)),
+      sessionsPerPartition:
+        settings.distribution === 'hot'
+          ? Infinity
+          : Math.max(2, Math.floor((settings.sessions * sessionsPerPartitionOf64) / 64)),
       crowdedSessions: settings.sessions / 2,
       partitionOf: (key) => this.partitionOf(key),
       partitionCount: settings.partitionCount,
       nowMs: () => this.clock.nowMs(),
     });
-    this.executor = new Executor({ ledger, clock: this.clock, keys: this.keys, tally: this.tally, liveCheck: this.liveCheck, onAcknowledged: (partition, node) => this.onAcknowledged(partition, node) });
+    this.executor = new Executor({
+      ledger,
+      clock: this.clock,
+      keys: this.keys,
+      tally: this.tally,
+      liveCheck: this.liveCheck,
+      onAcknowledged: (partition, node) => this.onAcknowledged(partition, node),
+    });
     this.writeSettings();
   }
 
@@ -137,10 +158,17 @@ export class RunState {
       peakMemoryBytes: this.peakMemoryBytes,
     };
     await this.ledger.meta('end', end);
-    await this.ledger.meta('canary', this.canaryDeleted.map((key) => ({ key, kind: 'lost' })));
+    await this.ledger.meta(
+      'canary',
+      this.canaryDeleted.map((key) => ({ key, kind: 'lost' })),
+    );
     if (this.stopped !== null) await this.ledger.meta('stopped', this.stopped);
     await this.ledger.meta('endedAtNs', this.clock.nowNs());
-    await this.ledger.meta('counts', { opened: this.keys.openedCount, retired: this.keys.retiredCount, live: this.keys.liveCount });
+    await this.ledger.meta('counts', {
+      opened: this.keys.openedCount,
+      retired: this.keys.retiredCount,
+      live: this.keys.liveCount,
+    });
   }
 
   private writeSettings(): void {
@@ -167,7 +195,9 @@ export class RunState {
       return;
     }
     this.tally.losses++;
-    this.print(`LOSS SEEN: ${loss.key} was acknowledged and is ${loss.found === null ? 'absent' : 'another value'} now`);
+    this.print(
+      `LOSS SEEN: ${loss.key} was acknowledged and is ${loss.found === null ? 'absent' : 'another value'} now`,
+    );
     this.onLoss();
   }
 }

@@ -41,7 +41,22 @@ async function settingsOf(duration = '5s', ...more: string[]): Promise<RunSettin
   const file = join(folder, 'schedule.json');
   writeFileSync(file, JSON.stringify(schedule));
   const chaos = more.includes('--chaos') ? [] : ['--schedule', file];
-  const words = ['--duration', duration, '--partitions', '16', '--sessions', '8', '--rate', '800', '--seed', '5', ...chaos, '--results', join(folder, 'results'), ...more];
+  const words = [
+    '--duration',
+    duration,
+    '--partitions',
+    '16',
+    '--sessions',
+    '8',
+    '--rate',
+    '800',
+    '--seed',
+    '5',
+    ...chaos,
+    '--results',
+    join(folder, 'results'),
+    ...more,
+  ];
   const command = await parseCommandLine(words, '0');
   if (command.kind !== 'run') throw new Error('not a run');
   return command.settings;
@@ -76,7 +91,12 @@ function rig(overrides: Partial<World> = {}): Rig {
     judge: async () => {
       const end = ledger.metas.get('end') as RunEnd;
       const verdict = decideVerdict(end.reasons);
-      return { verdict, exitCode: exitCodeOf(verdict), headline: verdict, lines: end.reasons.map((each) => each.reason) };
+      return {
+        verdict,
+        exitCode: exitCodeOf(verdict),
+        headline: verdict,
+        lines: end.reasons.map((each) => each.reason),
+      };
     },
     ...overrides,
   };
@@ -96,7 +116,9 @@ describe('a run, end to end, in memory', () => {
     const confirmed = ledger.faults.filter((row) => row.stage === 'confirmed').map((row) => row.faultId);
     expect(confirmed.toSorted()).toEqual(['F1', 'F2', 'F3']);
     expect(ledger.epochChanges.filter((row) => row.kind === 'failover').length).toBeGreaterThanOrEqual(6);
-    const writtenKeys = new Set(ledger.intents.filter((row) => row.operation.f !== 'read').map((row) => row.operation.key));
+    const writtenKeys = new Set(
+      ledger.intents.filter((row) => row.operation.f !== 'read').map((row) => row.operation.key),
+    );
     const readKeys = new Set(ledger.finalReads.filter((row) => row.completion.kind === 'ok').map((row) => row.key));
     expect([...writtenKeys].filter((key) => !readKeys.has(key))).toEqual([]);
     expect(endOf(ledger).readBack.done).toBe(endOf(ledger).readBack.expected);
@@ -137,14 +159,21 @@ describe('a run, end to end, in memory', () => {
     expect(cluster.disposed).toBe(1);
   });
 
-  it('says environment when the cluster cannot be had, and harness fault when something breaks', { timeout: 30_000 }, async () => {
-    const noEngine = rig({ openCluster: () => Promise.reject(new EnvironmentError('No engine: start one.')) });
-    expect((await certify(await settingsOf(), noEngine.world)).judged).toMatchObject({ exitCode: 4, lines: ['No engine: start one.'] });
-    const broken = rig({ startChaos: () => Promise.reject(new TypeError('x is undefined')) });
-    const { judged } = await certify(await settingsOf(), broken.world);
-    expect(judged.exitCode).toBe(70);
-    expect(broken.cluster.disposed).toBe(1);
-  });
+  it(
+    'says environment when the cluster cannot be had, and harness fault when something breaks',
+    { timeout: 30_000 },
+    async () => {
+      const noEngine = rig({ openCluster: () => Promise.reject(new EnvironmentError('No engine: start one.')) });
+      expect((await certify(await settingsOf(), noEngine.world)).judged).toMatchObject({
+        exitCode: 4,
+        lines: ['No engine: start one.'],
+      });
+      const broken = rig({ startChaos: () => Promise.reject(new TypeError('x is undefined')) });
+      const { judged } = await certify(await settingsOf(), broken.world);
+      expect(judged.exitCode).toBe(70);
+      expect(broken.cluster.disposed).toBe(1);
+    },
+  );
 
   it('ends in 70, cleaned up, when an error is caught by nobody', { timeout: 30_000 }, async () => {
     const { cluster, world, interruption } = rig();
@@ -180,11 +209,14 @@ describe('a run, end to end, in memory', () => {
     expect(report.faults.map((fault) => fault.outcome)).toEqual(['confirmed', 'confirmed', 'confirmed']);
     expect(report.strength.exposed).toBeGreaterThan(100);
     expect(report.canary.outcome).toBe('caught');
-    expect(report.canary.checks.map((check) => check.where)).toEqual(expect.arrayContaining(['shadow history', 'read-back', 'autopsy', 'live check']));
+    expect(report.canary.checks.map((check) => check.where)).toEqual(
+      expect.arrayContaining(['shadow history', 'read-back', 'autopsy', 'live check']),
+    );
     expect(report.counts.readBack.done).toBe(report.counts.readBack.expected);
     expect(report.recovery.find((row) => row.faultKind === 'all')?.firstAck?.count).toBeGreaterThan(3);
     expect(report.nodes.find((lane) => lane.nodeId === 'n1')?.spans.map((span) => span.state)).toContain('killed');
-    for (const file of ['report.html', 'report.md', 'junit.xml', 'schedule.json', 'verdict.json', 'logs']) expect(existsSync(join(run.path, file)), file).toBe(true);
+    for (const file of ['report.html', 'report.md', 'junit.xml', 'schedule.json', 'verdict.json', 'logs'])
+      expect(existsSync(join(run.path, file)), file).toBe(true);
   });
 
   it('is judged from its real ledger: violated, with the planted losses listed', { timeout: 60_000 }, async () => {
@@ -206,14 +238,21 @@ describe('a run, end to end, in memory', () => {
     const report = parseReport(JSON.parse(readFileSync(join(run.path, 'report.json'), 'utf8')));
     expect(judged.exitCode).toBe(1);
     expect(report.findings.totals).toEqual([{ kind: 'lost', count: 9 }]);
-    expect(report.findings.items.every((finding) => finding.key.endsWith('7') && finding.node !== null && finding.replicas.length === 3)).toBe(true);
+    expect(
+      report.findings.items.every(
+        (finding) => finding.key.endsWith('7') && finding.node !== null && finding.replicas.length === 3,
+      ),
+    ).toBe(true);
     expect(report.canary.outcome).toBe('caught');
   });
 
   it('sees a planted loss live', { timeout: 30_000 }, async () => {
     const { cluster, ledger, world, printed } = rig();
     const lose = setInterval(() => {
-      const row = ledger.intents.find((each) => each.operation.f === 'write' && each.operation.key.startsWith('s') && ledger.committed.has(each.operationId));
+      const row = ledger.intents.find(
+        (each) =>
+          each.operation.f === 'write' && each.operation.key.startsWith('s') && ledger.committed.has(each.operationId),
+      );
       if (row !== undefined) cluster.store.forget(row.operation.key);
     }, 50);
     await certify(await settingsOf('5s', '--workload', 'set', '--read-ratio', '0.7'), world);

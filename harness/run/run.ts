@@ -20,7 +20,10 @@ import type { RunLedger } from './ports.ts';
 import { RunState } from './run-state.ts';
 
 /** Runs and judges. Rejects only when the harness itself fails in a way that leaves nothing to judge. */
-export async function certify(settings: RunSettings, world: World): Promise<{ readonly folder: RunFolder; readonly judged: Judged }> {
+export async function certify(
+  settings: RunSettings,
+  world: World,
+): Promise<{ readonly folder: RunFolder; readonly judged: Judged }> {
   const runId = runIdOf(world.clock.wallMs(), settings.seed, world.processId);
   const folder = createRunFolder(settings.resultsDir, runId);
   const ledger = await world.openLedger(folder, settings);
@@ -41,7 +44,10 @@ export async function certify(settings: RunSettings, world: World): Promise<{ re
 
 function interrupted(state: RunState): void {
   const { world, folder } = state;
-  const why = world.interruption.uncaught === null ? `interrupted by ${world.interruption.signalName}` : 'stopped by an error of the harness';
+  const why =
+    world.interruption.uncaught === null
+      ? `interrupted by ${world.interruption.signalName}`
+      : 'stopped by an error of the harness';
   state.print(`The run is ${why}: healing, then judging what there is. Ctrl-C stops at once.`);
   world.preliminary(folder, state.tally, why).catch((error: unknown) => {
     world.logger.error({ error: messageOf(error) }, 'the preliminary report could not be written');
@@ -52,7 +58,9 @@ function interrupted(state: RunState): void {
 async function judge(state: RunState): Promise<Judged> {
   const { world, folder } = state;
   const isEarly = world.interruption.early.aborted;
-  const limitMs = isEarly ? interruptedLimits.verify + interruptedLimits.report : state.limits.verify + state.limits.report;
+  const limitMs = isEarly
+    ? interruptedLimits.verify + interruptedLimits.report
+    : state.limits.verify + state.limits.report;
   let why: string;
   try {
     const atOnce = world.interruption.uncaught === null ? [world.interruption.atOnce] : [];
@@ -60,7 +68,10 @@ async function judge(state: RunState): Promise<Judged> {
     if (end.kind === 'done') return end.value;
     why = `the verifier did not end within ${Math.round(limitMs / 1_000)} s`;
   } catch (error) {
-    world.logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'the verifier failed');
+    world.logger.error(
+      { error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
+      'the verifier failed',
+    );
     why = `the verifier failed (${messageOf(error)})`;
   }
   const verdict = decideVerdict([...state.reasonsAgainst, { verdict: 'inconclusive', reason: why }]);
@@ -73,9 +84,15 @@ async function attempt(state: RunState): Promise<void> {
   const { world } = state;
   let active: ActiveRun | null = null;
   try {
-    const opened = await state.phases.run('start', state.limits.start, [world.interruption.early], (signal) => openRun(state, signal));
+    const opened = await state.phases.run('start', state.limits.start, [world.interruption.early], (signal) =>
+      openRun(state, signal),
+    );
     if (opened.kind === 'out-of-time') {
-      if (!world.interruption.early.aborted) state.against({ verdict: 'environment', reason: `The cluster did not come up within ${state.limits.start / 1_000} s.` });
+      if (!world.interruption.early.aborted)
+        state.against({
+          verdict: 'environment',
+          reason: `The cluster did not come up within ${state.limits.start / 1_000} s.`,
+        });
       return;
     }
     active = opened.value;
@@ -83,7 +100,10 @@ async function attempt(state: RunState): Promise<void> {
     await Promise.race([work(state, active), hardStop]);
   } catch (error) {
     state.against(reasonOf(error, state.phases.current));
-    world.logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'the run was cut short by an error');
+    world.logger.error(
+      { error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
+      'the run was cut short by an error',
+    );
   } finally {
     const { uncaught } = world.interruption;
     if (uncaught !== null) state.against(reasonOf(uncaught.error, state.phases.current));
@@ -122,7 +142,10 @@ async function endCluster(state: RunState, active: ActiveRun | null): Promise<vo
       state.print(`The cluster is kept; remove it with: ${how}`);
     } else await cluster.dispose();
   } catch (error) {
-    state.against({ verdict: 'environment', reason: `The cluster could not be removed (${messageOf(error)}); "certify clean" tries again.` });
+    state.against({
+      verdict: 'environment',
+      reason: `The cluster could not be removed (${messageOf(error)}); "certify clean" tries again.`,
+    });
   }
 }
 
@@ -138,7 +161,9 @@ async function closeLedger(state: RunState, ledger: RunLedger): Promise<void> {
 function sayWhatComes(state: RunState): void {
   const { settings, folder } = state;
   const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
-  state.print(`Run ${folder.runId}: ${settings.system} on ${settings.cluster}, ${settings.nodeCount} nodes, rf ${settings.replicationFactor}, seed 0x${settings.seed.toString(16)}`);
+  state.print(
+    `Run ${folder.runId}: ${settings.system} on ${settings.cluster}, ${settings.nodeCount} nodes, rf ${settings.replicationFactor}, seed 0x${settings.seed.toString(16)}`,
+  );
   state.print(`Results: ${folder.path}`);
   const { limits } = state;
   state.print(
@@ -146,4 +171,3 @@ function sayWhatComes(state: RunState): void {
       `read-back ${seconds(limits['read-back'])}, autopsy ${seconds(limits.autopsy)}, verify and report ${seconds(limits.verify + limits.report)}`,
   );
 }
-

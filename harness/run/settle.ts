@@ -18,12 +18,20 @@ export function unhealthyReason(status: SystemStatus | null): string | null {
   if (dead.length > 0) return `nodes ${dead.join(', ')} are not alive`;
   const bad = status.partitions.filter((partition) => partition.health !== 'Healthy' || !partition.serving);
   if (bad.length === 0) return null;
-  const shown = bad.slice(0, 4).map((partition) => `${partition.partition} ${partition.health}`).join(', ');
+  const shown = bad
+    .slice(0, 4)
+    .map((partition) => `${partition.partition} ${partition.health}`)
+    .join(', ');
   return `${bad.length} of ${status.partitions.length} partitions are not healthy (${shown}${bad.length > 4 ? ', …' : ''})`;
 }
 
 /** Resolves when the cluster has been healthy for a while, or when `limitMs` has passed or `signal` is aborted. */
-export async function settle(source: StatusSource, clock: Clock, limitMs: number, signal?: AbortSignal): Promise<Settled> {
+export async function settle(
+  source: StatusSource,
+  clock: Clock,
+  limitMs: number,
+  signal?: AbortSignal,
+): Promise<Settled> {
   const startedMs = clock.nowMs();
   let healthySinceMs: number | null = null;
   for (;;) {

@@ -124,6 +124,11 @@ export interface System {
   /** The system's own rule for the copies that an acknowledged write needs. */
   defaultMinInSync(replicationFactor: number): number;
   /** Environment of one node's process. */
-  nodeEnvironment(plan: ClusterPlan, nodeId: string, index: number, nodes: readonly NodeEndpoints[]): Record<string, string>;
+  nodeEnvironment(
+    plan: ClusterPlan,
+    nodeId: string,
+    index: number,
+    nodes: readonly NodeEndpoints[],
+  ): Record<string, string>;
   connect(options: ConnectOptions): RunningSystem;
 }

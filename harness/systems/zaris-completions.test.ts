@@ -7,7 +7,16 @@ import { seq, term } from '../../zaris/model/ids.ts';
 import { completionOf } from './zaris-completions.ts';
 
 const result = (status: CallStatus, more: Partial<OperationResult> = {}): OperationResult => ({
-  status, isSuccess: status === 'Ok', inDoubt: false, attempts: 1, elapsedMs: 1, version: { term: term(3), seq: seq(9) }, partition: 5, epoch: 4, servedBy: 'n2', ...more,
+  status,
+  isSuccess: status === 'Ok',
+  inDoubt: false,
+  attempts: 1,
+  elapsedMs: 1,
+  version: { term: term(3), seq: seq(9) },
+  partition: 5,
+  epoch: 4,
+  servedBy: 'n2',
+  ...more,
 });
 const read: Operation = { f: 'read', key: 'k' };
 const write: Operation = { f: 'write', key: 'k', value: 'v' };
@@ -17,17 +26,27 @@ const erase: Operation = { f: 'delete', key: 'k' };
 const add: Operation = { f: 'add', key: 'k', delta: 2 };
 const served = { partition: 5, epoch: 4, node: 'n2', attempts: 1 };
 
-const statuses: readonly CallStatus[] = [...finalStatuses, ...transientStatuses, 'TransportError', 'DeadlineExceeded', 'Cancelled', 'Closed', 'Overloaded'];
+const statuses: readonly CallStatus[] = [
+  ...finalStatuses,
+  ...transientStatuses,
+  'TransportError',
+  'DeadlineExceeded',
+  'Cancelled',
+  'Closed',
+  'Overloaded',
+];
 
 describe('what a result of the client means', () => {
   it('is info whenever the client is in doubt, whatever the status', () => {
     for (const status of statuses) {
-      for (const operation of [write, create, cas, erase, add]) expect(completionOf(operation, result(status, { inDoubt: true })).kind, status).toBe('info');
+      for (const operation of [write, create, cas, erase, add])
+        expect(completionOf(operation, result(status, { inDoubt: true })).kind, status).toBe('info');
     }
   });
 
   it('is ok for a mutation only with Ok', () => {
-    for (const status of statuses) expect(completionOf(write, result(status)).kind === 'ok', status).toBe(status === 'Ok');
+    for (const status of statuses)
+      expect(completionOf(write, result(status)).kind === 'ok', status).toBe(status === 'Ok');
   });
 
   it.each([
@@ -39,7 +58,11 @@ describe('what a result of the client means', () => {
     [cas, result('NotFound'), { kind: 'fail', why: 'condition', error: 'NotFound', version: [3, 9], ...served }],
     [erase, result('NotFound'), { kind: 'fail', why: 'condition', error: 'NotFound', version: [3, 9], ...served }],
     [write, result('InvalidInput'), { kind: 'fail', why: 'invalid', error: 'InvalidInput', ...served }],
-    [write, result('Unavailable', { reason: 'too few copies', attempts: 3 }), { kind: 'fail', why: 'refused', error: 'Unavailable: too few copies', ...served, attempts: 3 }],
+    [
+      write,
+      result('Unavailable', { reason: 'too few copies', attempts: 3 }),
+      { kind: 'fail', why: 'refused', error: 'Unavailable: too few copies', ...served, attempts: 3 },
+    ],
     // Every copy is gone: a refusal, never "not found".
     [read, result('Lost'), { kind: 'fail', why: 'refused', error: 'Lost', ...served }],
     [read, result('DeadlineExceeded'), { kind: 'fail', why: 'refused', error: 'DeadlineExceeded', ...served }],

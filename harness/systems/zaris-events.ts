@@ -40,7 +40,9 @@ export class ZarisEvents {
 
   private async pollNode({ nodeId, ...rest }: NodeAddress): Promise<ClusterEvent[]> {
     const after = this.cursors.get(nodeId) ?? 0;
-    const page = (await getJson({ nodeId, ...rest }, `/events?after=${after}`, answerTimeoutMs)) as readonly NumberedNotice[] | null;
+    const page = (await getJson({ nodeId, ...rest }, `/events?after=${after}`, answerTimeoutMs)) as
+      | readonly NumberedNotice[]
+      | null;
     if (page === null) return [];
     const nowMs = this.nowMs();
     const sinceMs = this.polledMs.get(nodeId) ?? 0;
@@ -49,6 +51,11 @@ export class ZarisEvents {
     if (last !== undefined) this.cursors.set(nodeId, last.number);
     const agoOf = (wallMs: number): number => Date.now() - wallMs;
     // The node's wall clock tells how long ago; a clock that was set cannot move an event out of the time between two looks.
-    return page.map(({ name, fields, wallMs }) => ({ name, fields, nodeId, atMs: Math.min(nowMs, Math.max(sinceMs, nowMs - agoOf(wallMs))) }));
+    return page.map(({ name, fields, wallMs }) => ({
+      name,
+      fields,
+      nodeId,
+      atMs: Math.min(nowMs, Math.max(sinceMs, nowMs - agoOf(wallMs))),
+    }));
   }
 }

@@ -15,7 +15,9 @@ const gatherMs = 60;
 /** GET a JSON document from a node; null when it does not answer with 200 in time. */
 export async function getJson(address: NodeAddress, path: string, timeoutMs = answerTimeoutMs): Promise<unknown> {
   try {
-    const response = await fetch(`http://${address.host}:${address.httpPort}${path}`, { signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch(`http://${address.host}:${address.httpPort}${path}`, {
+      signal: AbortSignal.timeout(timeoutMs),
+    });
     if (!response.ok) {
       await response.body?.cancel();
       return null;
@@ -30,7 +32,12 @@ export async function getJson(address: NodeAddress, path: string, timeoutMs = an
 export function viewOf(document: unknown): ClusterView | null {
   const view = (document as { view?: unknown } | null)?.view ?? document;
   const candidate = view as Partial<ClusterView> | null;
-  return candidate !== null && typeof candidate === 'object' && typeof candidate.revision === 'number' && Array.isArray(candidate.partitions) ? (candidate as ClusterView) : null;
+  return candidate !== null &&
+    typeof candidate === 'object' &&
+    typeof candidate.revision === 'number' &&
+    Array.isArray(candidate.partitions)
+    ? (candidate as ClusterView)
+    : null;
 }
 
 /** True when the view's control leader is alive in it: what a node cut off from its quorum loses. */

@@ -25,7 +25,9 @@ export function statusOfView(view: ClusterView, atMs: number): SystemStatus {
         replicas: partition.replicas,
         inSync,
         eligible: current(partition.eligible),
-        joining: partition.replicas.filter((nodeId) => !inSync.includes(nodeId) && view.nodes.some((node) => node.nodeId === nodeId && node.alive)),
+        joining: partition.replicas.filter(
+          (nodeId) => !inSync.includes(nodeId) && view.nodes.some((node) => node.nodeId === nodeId && node.alive),
+        ),
         health: partition.health,
         serving: partition.serving,
       };

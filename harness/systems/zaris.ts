@@ -6,7 +6,17 @@ import { ZarisClient } from '../../zaris/client/client.ts';
 import type { ClusterSettings } from '../../zaris/model/client-wire.ts';
 import { partitionOf } from '../../zaris/model/segments.ts';
 import type { ClusterView } from '../../zaris/model/view.ts';
-import type { ClusterPlan, ConnectOptions, Contract, NodeAddress, NodeEndpoints, Peeked, RunningSystem, System, SystemFacts } from './system.ts';
+import type {
+  ClusterPlan,
+  ConnectOptions,
+  Contract,
+  NodeAddress,
+  NodeEndpoints,
+  Peeked,
+  RunningSystem,
+  System,
+  SystemFacts,
+} from './system.ts';
 import { callWith, completionOf } from './zaris-completions.ts';
 import { ZarisEvents } from './zaris-events.ts';
 import { newestView } from './zaris-http.ts';
@@ -20,7 +30,11 @@ const adminTimeoutMs = 5_000;
 
 function contractOf(plan: ClusterPlan): Contract {
   if (plan.replicationFactor === 1) {
-    return { acknowledgement: 'An acknowledged write is in the memory of one node, and is lost with its process.', durable: false, permittedLoss: 'any restart of the node' };
+    return {
+      acknowledgement: 'An acknowledged write is in the memory of one node, and is lost with its process.',
+      durable: false,
+      permittedLoss: 'any restart of the node',
+    };
   }
   return {
     acknowledgement: `An acknowledged write is in the memory of every in-sync copy, at least ${plan.minInSync}, and survives as long as one of them (or an eligible former one) keeps its process.`,
@@ -29,13 +43,23 @@ function contractOf(plan: ClusterPlan): Contract {
   };
 }
 
-function nodeEnvironment(_plan: ClusterPlan, nodeId: string, _index: number, nodes: readonly NodeEndpoints[]): Record<string, string> {
+function nodeEnvironment(
+  _plan: ClusterPlan,
+  nodeId: string,
+  _index: number,
+  nodes: readonly NodeEndpoints[],
+): Record<string, string> {
   const own = nodes.find((node) => node.nodeId === nodeId);
   return {
     ZARIS_NODE_ID: nodeId,
     ZARIS_DATA_DIR: '/data',
-    ZARIS_PEERS: nodes.filter((node) => node.nodeId !== nodeId).map((node) => `${node.nodeId}=${node.clusterAddress}`).join(','),
-    ...(own === undefined ? {} : { ZARIS_ADVERTISE_CLIENT: own.clientAddress, ZARIS_ADVERTISE_CLUSTER: own.clusterAddress }),
+    ZARIS_PEERS: nodes
+      .filter((node) => node.nodeId !== nodeId)
+      .map((node) => `${node.nodeId}=${node.clusterAddress}`)
+      .join(','),
+    ...(own === undefined
+      ? {}
+      : { ZARIS_ADVERTISE_CLIENT: own.clientAddress, ZARIS_ADVERTISE_CLUSTER: own.clusterAddress }),
   };
 }
 
@@ -43,7 +67,10 @@ export const zaris: System = {
   name: 'zaris',
   contract: contractOf,
   capabilities: { versions: true, compareAndSet: true, create: true, counters: true, ttl: true, peek: true },
-  clientPromises: { maxAttempts: defaultClientOptions.retry.maxAttempts, deadlineMs: defaultClientOptions.requestTimeoutMs },
+  clientPromises: {
+    maxAttempts: defaultClientOptions.retry.maxAttempts,
+    deadlineMs: defaultClientOptions.requestTimeoutMs,
+  },
   defaultMinInSync: (replicationFactor) => (replicationFactor >= 3 ? 2 : 1),
   nodeEnvironment,
   connect: (options) => new RunningZaris(options),
@@ -85,8 +112,11 @@ class RunningZaris implements RunningSystem {
     while (this.nowMs() < untilMs && !signal.aborted) {
       const view = await newestView(this.addresses);
       if (view !== null && view.clusterId !== '') {
-        if (view.clusterId !== clusterId) throw new Error(`another cluster, ${view.clusterId}, answers at these addresses`);
-        const unwell = view.partitions.filter((partition) => partition.health !== 'Healthy' || !partition.serving).length;
+        if (view.clusterId !== clusterId)
+          throw new Error(`another cluster, ${view.clusterId}, answers at these addresses`);
+        const unwell = view.partitions.filter(
+          (partition) => partition.health !== 'Healthy' || !partition.serving,
+        ).length;
         if (view.partitions.length === partitionCount && unwell === 0) return;
         last = `${view.nodes.length} of ${nodeCount} nodes registered, ${unwell} of ${view.partitions.length} partitions not healthy`;
       } else if (!isBootstrapped) {
@@ -101,7 +131,13 @@ class RunningZaris implements RunningSystem {
 
   async facts(): Promise<SystemFacts> {
     const view = await this.view();
-    return { build: '', replicationFactor: view.replicationFactor, minInSync: view.minInSync, partitions: view.partitionCount, versions: [] };
+    return {
+      build: '',
+      replicationFactor: view.replicationFactor,
+      minInSync: view.minInSync,
+      partitions: view.partitionCount,
+      versions: [],
+    };
   }
 
   async peek(nodeId: string, partition: number, keys: readonly string[]): Promise<Peeked | null> {
@@ -143,11 +179,16 @@ class RunningZaris implements RunningSystem {
     return (this.clients[index] ??= ZarisClient.connect(`zaris://${seeds}/`, { connectTimeoutMs: 0 }));
   }
 
-  private async askToBootstrap(settings: ClusterSettings): Promise<{ readonly status: string; readonly reason?: string }> {
+  private async askToBootstrap(
+    settings: ClusterSettings,
+  ): Promise<{ readonly status: string; readonly reason?: string }> {
     const [first] = this.addresses;
     if (first === undefined) throw new Error('the cluster has no nodes');
     const client = await this.shared(0);
-    return client.admin({ kind: 'bootstrap', settings }, `${first.host}:${first.clientPort}`, { timeoutMs: adminTimeoutMs, maxAttempts: 1 });
+    return client.admin({ kind: 'bootstrap', settings }, `${first.host}:${first.clientPort}`, {
+      timeoutMs: adminTimeoutMs,
+      maxAttempts: 1,
+    });
   }
 
   private async view(): Promise<ClusterView> {

@@ -67,7 +67,8 @@ export class MemoryWorld implements Cluster {
 
   async kill(nodeId: string): Promise<void> {
     const node = this.node(nodeId);
-    if (node.state.kind === 'running' || node.state.kind === 'paused') node.state = { kind: 'exited', instance: node.state.instance, exitCode: 137, oomKilled: false };
+    if (node.state.kind === 'running' || node.state.kind === 'paused')
+      node.state = { kind: 'exited', instance: node.state.instance, exitCode: 137, oomKilled: false };
   }
 
   stop(nodeId: string): Promise<void> {
@@ -107,7 +108,10 @@ export class MemoryWorld implements Cluster {
   }
 
   async unsupported(): Promise<ReadonlyMap<string, string>> {
-    return new Map([['partition', 'there is no network'], ['client-partition', 'there is no network']]);
+    return new Map([
+      ['partition', 'there is no network'],
+      ['client-partition', 'there is no network'],
+    ]);
   }
 
   asRunCluster(): RunCluster {
@@ -144,7 +148,11 @@ export class MemoryWorld implements Cluster {
   }
 
   private freshNode(incarnation: number): MemoryNode {
-    return { state: { kind: 'running', since: performance.now(), instance: `i${++this.instances}` }, incarnation: incarnation + 1, inSyncAtMs: 0 };
+    return {
+      state: { kind: 'running', since: performance.now(), instance: `i${++this.instances}` },
+      incarnation: incarnation + 1,
+      inSyncAtMs: 0,
+    };
   }
 
   private node(nodeId: string): MemoryNode {
@@ -157,14 +165,26 @@ export class MemoryWorld implements Cluster {
     this.plan = plan;
     const nodeIds = this.nodeIds();
     for (let index = 0; index < plan.partitionCount; index++) {
-      this.partitions.push({ epoch: 1, term: 1, primary: nodeIds[index % nodeIds.length] as string, servesFromMs: 0, signature: '' });
+      this.partitions.push({
+        epoch: 1,
+        term: 1,
+        primary: nodeIds[index % nodeIds.length] as string,
+        servesFromMs: 0,
+        signature: '',
+      });
     }
     return {
       client: () => this.client(),
       status: { status: async () => this.look() },
       partitionOf: (key) => this.partitionOf(key),
       bootstrap: async () => undefined,
-      facts: async () => ({ build: 'memory', replicationFactor: plan.replicationFactor, minInSync: plan.minInSync, partitions: plan.partitionCount, versions: [] }),
+      facts: async () => ({
+        build: 'memory',
+        replicationFactor: plan.replicationFactor,
+        minInSync: plan.minInSync,
+        partitions: plan.partitionCount,
+        versions: [],
+      }),
       peek: async (nodeId, partition, keys) => this.peek(nodeId, partition, keys),
       events: async () => this.pendingEvents.splice(0),
       nodeAdded: () => undefined,
@@ -182,7 +202,13 @@ export class MemoryWorld implements Cluster {
             const completion = this.store.execute(operation, performance.now());
             await new Promise((resolve) => setImmediate(resolve));
             if (Math.random() < this.lostAnswers) return { kind: 'info', error: 'answer lost' };
-            return { ...completion, partition, epoch: status.epoch, ...(status.primary === null ? {} : { node: status.primary }), attempts: 1 };
+            return {
+              ...completion,
+              partition,
+              epoch: status.epoch,
+              ...(status.primary === null ? {} : { node: status.primary }),
+              attempts: 1,
+            };
           }
           await new Promise((resolve) => setTimeout(resolve, 5));
         }
@@ -196,7 +222,13 @@ export class MemoryWorld implements Cluster {
     const node = this.nodes.get(nodeId);
     if (node?.state.kind !== 'running') return null;
     return {
-      nodeId, incarnation: node.incarnation, role: 'replica', applied: [1, 1], commitSeq: 1, digest: `d${partition}`, keyCount: keys.length,
+      nodeId,
+      incarnation: node.incarnation,
+      role: 'replica',
+      applied: [1, 1],
+      commitSeq: 1,
+      digest: `d${partition}`,
+      keyCount: keys.length,
       keys: keys.map((key) => ({ key, ...this.store.peek(key, performance.now()) })),
     };
   }
@@ -209,7 +241,10 @@ export class MemoryWorld implements Cluster {
     const isInSync = (nodeId: string): boolean => isAlive(nodeId) && (this.nodes.get(nodeId)?.inSyncAtMs ?? 0) <= nowMs;
     const copies = this.plan?.replicationFactor ?? 1;
     const partitions = this.partitions.map((partition, index) => {
-      const replicas = Array.from({ length: copies }, (_, offset) => nodeIds[(index + offset) % nodeIds.length] as string);
+      const replicas = Array.from(
+        { length: copies },
+        (_, offset) => nodeIds[(index + offset) % nodeIds.length] as string,
+      );
       const inSync = replicas.filter(isInSync);
       if (!inSync.includes(partition.primary) && inSync.length > 0) {
         partition.epoch++;
@@ -223,13 +258,29 @@ export class MemoryWorld implements Cluster {
       if (partition.signature !== signature) partition.epoch++;
       partition.signature = signature;
       return {
-        partition: index, epoch: partition.epoch, term: partition.term, primary: inSync.length > 0 ? partition.primary : null,
-        preferredPrimary: replicas[0] as string, replicas, inSync, eligible: [], joining: [], health, serving,
+        partition: index,
+        epoch: partition.epoch,
+        term: partition.term,
+        primary: inSync.length > 0 ? partition.primary : null,
+        preferredPrimary: replicas[0] as string,
+        replicas,
+        inSync,
+        eligible: [],
+        joining: [],
+        health,
+        serving,
       };
     });
     return {
-      atMs: nowMs, leader: nodeIds.find(isAlive) ?? null, voters: nodeIds, minInSync: this.plan?.minInSync ?? 1,
-      nodes: nodeIds.map((nodeId) => ({ nodeId, incarnation: this.nodes.get(nodeId)?.incarnation ?? 0, alive: isAlive(nodeId) })),
+      atMs: nowMs,
+      leader: nodeIds.find(isAlive) ?? null,
+      voters: nodeIds,
+      minInSync: this.plan?.minInSync ?? 1,
+      nodes: nodeIds.map((nodeId) => ({
+        nodeId,
+        incarnation: this.nodes.get(nodeId)?.incarnation ?? 0,
+        alive: isAlive(nodeId),
+      })),
       partitions,
     };
   }
