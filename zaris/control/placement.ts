@@ -26,17 +26,21 @@ export function drawPlacements(
 
 const count = (load: Map<NodeId, number>, id: NodeId): number => present(load.get(id), 'load of a node');
 
+/** What stays where it is: everything on nodes that remain, less what is above an even share, taken from different partitions. */
 function keepCopies(
   previous: readonly Placement[],
   { partitionCount, copies, bound, load }: { partitionCount: number; copies: number; bound: number; load: Map<NodeId, number> },
 ): NodeId[][] {
-  const kept: NodeId[][] = Array.from({ length: partitionCount }, () => []);
-  for (let index = 0; index < partitionCount; index++) {
-    for (const id of previous[index]?.replicas ?? []) {
-      const holders = present(kept[index], 'partition');
-      if (!load.has(id) || holders.length >= copies || count(load, id) >= bound) continue;
-      holders.push(id);
-      load.set(id, count(load, id) + 1);
+  const kept: NodeId[][] = Array.from({ length: partitionCount }, (_, index) =>
+    (previous[index]?.replicas ?? []).filter((id) => load.has(id)).slice(0, copies),
+  );
+  for (const holders of kept) for (const id of holders) load.set(id, count(load, id) + 1);
+  for (const id of load.keys()) {
+    while (count(load, id) > bound) {
+      // The fullest partition gives one up, so that none loses two copies while another loses none.
+      const giver = kept.filter((holders) => holders.includes(id)).reduce((a, b) => (b.length > a.length ? b : a));
+      giver.splice(giver.indexOf(id), 1);
+      load.set(id, count(load, id) - 1);
     }
   }
   return kept;
@@ -52,7 +56,7 @@ function fill(
     const stride = 1 + (Math.floor(index / nodes.length) % Math.max(1, nodes.length - 1));
     let best: NodeId | null = null;
     for (let step = 0; step < nodes.length; step++) {
-      const id = present(nodes[(index + (result.length + step) * stride) % nodes.length], 'node');
+      const id = present(nodes[(index + result.length * stride + step) % nodes.length], 'node');
       if (result.includes(id)) continue;
       if (best === null || count(load, id) < count(load, best)) best = id;
     }
