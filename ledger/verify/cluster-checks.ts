@@ -17,7 +17,7 @@ export interface ClientPromises {
 export const deadlineSlackNs = 2e9;
 
 export function checkCluster(source: HistorySource, context: RunContext, tally: Tally, promises: ClientPromises): Finding[] {
-  return [...checkFencing(source, context, tally), ...checkDigests(source), ...checkPromises(source, promises)];
+  return [...checkFencing(source, context, tally), ...checkDigests(source), ...checkPromises(tally, promises)];
 }
 
 function checkFencing(source: HistorySource, context: RunContext, tally: Tally): Finding[] {
@@ -68,9 +68,9 @@ function checkDigests(source: HistorySource): Finding[] {
   return findings;
 }
 
-function checkPromises(source: HistorySource, promises: ClientPromises): Finding[] {
+function checkPromises(tally: Tally, promises: ClientPromises): Finding[] {
   const findings: Finding[] = [];
-  const { attempts, durationNs } = source.extremes();
+  const { attempts, durationNs } = tally.extremes;
   if (promises.maxAttempts !== null && attempts > promises.maxAttempts) {
     findings.push(bare('client-promise', 'attempts', null, `an operation took ${attempts} attempts; the client promises at most ${promises.maxAttempts}`));
   }

@@ -65,6 +65,7 @@ export function judgePart(source: HistorySource, context: RunContext, options: J
   const judge = new KeyJudge(options);
   const shadow = new ShadowCanary(options);
   const tally = newTally();
+  tally.extremes = { ...source.extremes(part, parts) };
   for (const history of source.histories(part, parts)) {
     judge.judge(history);
     let verdict: ReturnType<typeof searchKey> = 'not-applicable';

@@ -64,7 +64,7 @@ export class MemorySource implements HistorySource {
     return this.run.details?.(operationId) ?? { session: 0, attempts: 1, error: null };
   }
 
-  extremes(): { readonly attempts: number; readonly durationNs: number } {
+  extremes(_part: number, _parts: number): { readonly attempts: number; readonly durationNs: number } {
     return this.run.extremes ?? { attempts: 0, durationNs: 0 };
   }
 

@@ -23,8 +23,8 @@ export interface HistorySource {
   gaps(): Iterable<GapRow>;
   nodeName(nodeId: number): string;
   details(operationId: number): OperationDetails | null;
-  /** Largest number of attempts and longest duration (ns) of any finished operation. */
-  extremes(): { readonly attempts: number; readonly durationNs: number };
+  /** Largest number of attempts and longest duration (ns) of any finished operation, over one share of them. */
+  extremes(part: number, parts: number): { readonly attempts: number; readonly durationNs: number };
   /**
    * Every key's history, keys ascending, of the keys with keyId % parts == part. The object is valid until the next one.
    */

@@ -59,6 +59,7 @@ export interface Tally {
   /** Found on keys that had too many already; in no count above. */
   findingsDropped: number;
   canaryFindings: Finding[];
+  extremes: { attempts: number; durationNs: number };
   /** Largest number of rows in one key. */
   longestHistory: number;
 }
@@ -69,7 +70,7 @@ export function newTally(): Tally {
     replicasAsked: 0, replicasAnswered: 0, replicasBehind: 0, leastReplicas: Infinity, operations: operationCodes.map(() => [0, 0, 0]),
     acknowledgedWrites: 0, acknowledgedDeletes: 0, kept: 0, superseded: 0, neverRead: 0, lost: 0, exposed: 0, exposedBy: new Map(),
     ackedInFaultWindows: 0, firstAckNs: new Map(), servedBy: new Map(), servedTwice: new Map(), unwitnessedKeys: 0, searchedKeys: 0, undecidedKeys: [], undecidedCount: 0,
-    finalReadsFailedOnly: new Map(), findings: [], findingCounts: new Map(), findingsDropped: 0, canaryFindings: [], longestHistory: 0,
+    finalReadsFailedOnly: new Map(), findings: [], findingCounts: new Map(), findingsDropped: 0, canaryFindings: [], extremes: { attempts: 0, durationNs: 0 }, longestHistory: 0,
   };
 }
 
@@ -196,6 +197,7 @@ export function mergeTally(into: Tally, from: Tally): void {
   const sums = ['keys', 'canaryKeys', 'retiredKeys', 'writtenKeys', 'expectedReadBack', 'doneReadBack', 'notReadBackCount', 'replicasAsked', 'replicasAnswered', 'replicasBehind', 'acknowledgedWrites', 'acknowledgedDeletes', 'kept', 'superseded', 'neverRead', 'lost', 'exposed', 'ackedInFaultWindows', 'findingsDropped', 'unwitnessedKeys', 'searchedKeys', 'undecidedCount'] as const;
   for (const name of sums) into[name] += from[name];
   into.leastReplicas = Math.min(into.leastReplicas, from.leastReplicas);
+  into.extremes = { attempts: Math.max(into.extremes.attempts, from.extremes.attempts), durationNs: Math.max(into.extremes.durationNs, from.extremes.durationNs) };
   into.longestHistory = Math.max(into.longestHistory, from.longestHistory);
   into.notReadBack = [...into.notReadBack, ...from.notReadBack].slice(0, maxNamedKeys);
   into.undecidedKeys = [...into.undecidedKeys, ...from.undecidedKeys].slice(0, maxNamedKeys);
