@@ -5,7 +5,7 @@ import type { ConfigChange } from './raft-config.ts';
 import { RaftWorld } from './raft-test-world.ts';
 
 const seeds = 320;
-const chaosMs = 15_000;
+const chaosMs = 10_000;
 
 /** What a run did, so that the test can tell that it tested something. */
 interface Tally {
