@@ -21,6 +21,8 @@ export interface Call extends Timed {
   readonly deadlineMs: number;
   readonly maxAttempts: number;
   state: CallState;
+  /** Place in the client's list of calls. */
+  listIndex: number;
   partition: PartitionId | null;
   link: Link | null;
   requestId: number;
@@ -67,6 +69,7 @@ export function newCall(callId: number, operation: CallOperation, nowMs: number,
     timerAtMs: Infinity,
     heapIndex: -1,
     state: 'new',
+    listIndex: -1,
     partition: null,
     link: null,
     requestId: 0,

@@ -44,7 +44,8 @@ export class ClientCore implements LinkOwner {
   private readonly refresh: ViewRefresh;
   private readonly once: OnceSequences;
   private readonly budget: RetryBudget;
-  private readonly calls = new Map<number, Call>();
+  /** Not settled, in no order; each knows its place. */
+  private readonly calls: Call[] = [];
   /** Calls that wait for the map. */
   private readonly riders = new Set<Call>();
   private effects: ClientEffect[] = [];
@@ -87,7 +88,7 @@ export class ClientCore implements LinkOwner {
         this.begin(event, nowMs);
         break;
       case 'cancel': {
-        const call = this.calls.get(event.callId);
+        const call = this.calls.find((other) => other.callId === event.callId);
         if (call !== undefined) this.abandon(call, 'Cancelled', nowMs);
         break;
       }
@@ -139,13 +140,13 @@ export class ClientCore implements LinkOwner {
 
   private begin(event: Extract<ClientEvent, { kind: 'call' }>, nowMs: number): void {
     const { options } = this;
-    assert(!this.calls.has(event.callId), 'call ids are unique');
     const deadlineMs = nowMs + (event.timeoutMs ?? options.requestTimeoutMs);
     const maxAttempts = event.maxAttempts ?? options.retry.maxAttempts;
     const call = newCall(event.callId, event.operation, nowMs, { deadlineMs, maxAttempts });
     this.statistics.calls++;
-    const isFull = this.calls.size >= options.maxCalls;
-    this.calls.set(call.callId, call);
+    const isFull = this.calls.length >= options.maxCalls;
+    call.listIndex = this.calls.length;
+    this.calls.push(call);
     if (this.ending !== null) return this.settle(call, this.isOpen ? 'Unauthorized' : 'Closed', nowMs, this.ending);
     if (isFull) return this.settle(call, 'Overloaded', nowMs, `over ${options.maxCalls} calls at once`);
     if (nowMs >= deadlineMs) return this.settle(call, 'DeadlineExceeded', nowMs);
@@ -215,10 +216,9 @@ export class ClientCore implements LinkOwner {
       call.firstSentAtMs = nowMs;
     }
     call.sends++;
-    call.requestId = this.links.nextRequestId();
     call.state = 'inFlight';
     call.sentAtMs = nowMs;
-    link.inFlight.set(call.requestId, call);
+    call.requestId = link.inFlight.add(call);
     const envelope = isMutation ? this.once.envelope(partition, call.sequence) : null;
     this.effects.push({ kind: 'send', connection: link.connection, request: requestOf(call, partition, envelope) });
   }
@@ -350,7 +350,7 @@ export class ClientCore implements LinkOwner {
     const isAnswered = status === 'Ok' || status === 'NotFound' || status === 'Conflict' || status === 'InvalidInput';
     const inDoubt = isMutation && !isAnswered && call.doubts > 0;
     call.state = 'settled';
-    this.calls.delete(call.callId);
+    this.unlist(call);
     this.riders.delete(call);
     this.timers.disarm(call);
     if (call.sequence > 0) this.once.settle(call.partition as PartitionId, call.sequence);
@@ -365,6 +365,13 @@ export class ClientCore implements LinkOwner {
     };
     const result = reason === undefined ? base : { ...base, reason };
     this.effects.push({ kind: 'settle', callId: call.callId, result });
+  }
+
+  private unlist(call: Call): void {
+    const last = this.calls.pop() as Call;
+    if (last === call) return;
+    this.calls[call.listIndex] = last;
+    last.listIndex = call.listIndex;
   }
 
   private count(counts: Record<string, number>, name: string): void {
@@ -388,9 +395,9 @@ export class ClientCore implements LinkOwner {
     this.refresh.pump(nowMs);
   }
 
-  pollAnswered(requestId: number, answer: Answer, nowMs: number): void {
+  pollAnswered(link: Link, answer: Answer, nowMs: number): void {
     const isNews = answer.view !== undefined && this.takeView(answer.view, nowMs);
-    this.refresh.answered(requestId, answer, isNews, nowMs);
+    this.refresh.answered(link, answer, isNews, nowMs);
   }
 
   slowAttempt(nowMs: number): void {
@@ -399,7 +406,7 @@ export class ClientCore implements LinkOwner {
   }
 
   wants(_link: Link): boolean {
-    return this.calls.size > 0;
+    return this.calls.length > 0;
   }
 
   private isRefreshWanted(nowMs: number): boolean {
@@ -416,7 +423,7 @@ export class ClientCore implements LinkOwner {
   private end(status: 'Closed' | 'Unauthorized', reason: string, nowMs: number): void {
     this.isOpen = false;
     this.ending = reason;
-    for (const call of [...this.calls.values()]) {
+    for (const call of [...this.calls]) {
       call.reason = reason;
       this.abandon(call, status, nowMs);
     }
@@ -438,7 +445,7 @@ export class ClientCore implements LinkOwner {
 
   /** Attempts whose owner is no longer the map's end here: the old one may hold them for ever. */
   private endMovedAttempts(nowMs: number): void {
-    for (const call of [...this.calls.values()]) {
+    for (const call of [...this.calls]) {
       const { sentTo, link } = call;
       if (sentTo === null || link === null || (call.state !== 'inFlight' && call.state !== 'queued')) continue;
       const primary = this.cache.partition(call.partition as PartitionId)?.primary ?? null;

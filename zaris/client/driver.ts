@@ -11,6 +11,7 @@ import type { ClientRequest } from '../model/client-wire.ts';
 import { decodeAnswers, encodeRequests } from '../model/codec.ts';
 import type { CallOperation, CallResult, ClientEffect, ClientEvent } from './contract.ts';
 import type { ClientCore } from './core.ts';
+import { IdTable } from './id-table.ts';
 import { splitAddress } from './settings.ts';
 
 /** TLS settings of a client: trust, identity, and the name to expect in the nodes' certificates (the host's when absent). */
@@ -31,7 +32,7 @@ export interface DriverParts {
 
 interface OpenSocket {
   readonly socket: Socket;
-  readonly outgoing: ClientRequest[];
+  outgoing: ClientRequest[];
 }
 
 export interface CallBounds {
@@ -49,12 +50,12 @@ const isRefusal = (code: string | undefined): boolean =>
 export class ClientDriver {
   private readonly parts: DriverParts;
   private readonly sockets = new Map<number, OpenSocket>();
-  private readonly settlers = new Map<number, (result: CallResult) => void>();
-  private readonly dirty = new Set<OpenSocket>();
+  private readonly settlers = new IdTable<(result: CallResult) => void>();
+  /** With something to write this turn. */
+  private dirty: OpenSocket[] = [];
   private readonly readyWaiters: ((refusal: string | null) => void)[] = [];
   private isFlushPlanned = false;
   private timer: NodeJS.Timeout | null = null;
-  private lastCallId = 0;
   private isClosed = false;
   /** Why the newest connection was lost; for the error of a client that never got one. */
   lastFailure: Error | null = null;
@@ -81,8 +82,7 @@ export class ClientDriver {
 
   /** Begins a call; returns its id for {@link cancel}. */
   call(operation: CallOperation, bounds: CallBounds, then: (result: CallResult) => void): number {
-    const callId = ++this.lastCallId;
-    this.settlers.set(callId, then);
+    const callId = this.settlers.add(then);
     this.feed({ kind: 'call', callId, operation, ...bounds });
     return callId;
   }
@@ -110,15 +110,13 @@ export class ClientDriver {
       case 'send': {
         const open = this.sockets.get(effect.connection);
         if (open === undefined) return;
+        if (open.outgoing.length === 0) this.dirty.push(open);
         open.outgoing.push(effect.request);
-        this.dirty.add(open);
         this.planFlush();
         return;
       }
       case 'settle': {
-        const then = this.settlers.get(effect.callId);
-        this.settlers.delete(effect.callId);
-        then?.(effect.result);
+        this.settlers.take(effect.callId)?.(effect.result);
         return;
       }
       case 'wake':
@@ -212,13 +210,16 @@ export class ClientDriver {
 
   private flush(): void {
     this.isFlushPlanned = false;
-    for (const { socket, outgoing } of this.dirty) {
+    const { dirty } = this;
+    this.dirty = [];
+    for (const open of dirty) {
+      const { socket, outgoing } = open;
+      open.outgoing = [];
       if (socket.destroyed) continue;
-      const frames = encodeRequests(outgoing.splice(0));
+      const frames = encodeRequests(outgoing);
       if (frames.length > 1) socket.cork();
       for (const frame of frames) socket.write(frame);
       if (frames.length > 1) socket.uncork();
     }
-    this.dirty.clear();
   }
 }

@@ -9,6 +9,7 @@ import type { Answer } from '../model/client-wire.ts';
 import type { Member, NodeId } from '../model/ids.ts';
 import type { Call } from './call.ts';
 import type { CallTarget, ClientEffect, ClientOptions, ClientStatistics } from './contract.ts';
+import { IdTable } from './id-table.ts';
 import type { Timed, Timers } from './timers.ts';
 import type { ViewCache } from './view-cache.ts';
 
@@ -31,10 +32,11 @@ export interface Link extends Timed {
   helloId: number;
   /** Calls in line; skip those that are no longer queued here. */
   queue: Call[];
-  readonly inFlight: Map<number, Call>;
+  readonly inFlight: IdTable<Call>;
   /** Attempts that ended here without an answer while the connection lives: a late answer still counts. */
   readonly stale: Map<number, Call>;
-  readonly polls: Set<number>;
+  /** The view request under way here, or 0. */
+  pollId: number;
 }
 
 /** What links tell the core. */
@@ -43,7 +45,7 @@ export interface LinkOwner {
   linkLost(link: Link, sent: readonly Call[], unsent: readonly Call[], reason: string, nowMs: number): void;
   callAnswered(call: Call, answer: Answer, nowMs: number): void;
   lateAnswer(call: Call, answer: Answer, nowMs: number): void;
-  pollAnswered(requestId: number, answer: Answer, nowMs: number): void;
+  pollAnswered(link: Link, answer: Answer, nowMs: number): void;
   transmit(call: Call, link: Link, nowMs: number): void;
   /** The oldest request of a connection has been under way for long. */
   slowAttempt(nowMs: number): void;
@@ -73,7 +75,6 @@ export class LinkTable {
   private readonly adopted = new Map<string, Link>();
   private readonly byConnection = new Map<number, Link>();
   private lastConnection = 0;
-  private lastRequestId = 0;
 
   constructor(parts: LinkTableParts) {
     this.parts = parts;
@@ -81,10 +82,6 @@ export class LinkTable {
 
   get all(): Iterable<Link> {
     return this.byKey.values();
-  }
-
-  nextRequestId(): number {
-    return ++this.lastRequestId;
   }
 
   ofNode(nodeId: NodeId): Link | undefined {
@@ -119,9 +116,9 @@ export class LinkTable {
       failures: 0,
       helloId: 0,
       queue: [],
-      inFlight: new Map(),
+      inFlight: new IdTable(),
       stale: new Map(),
-      polls: new Set(),
+      pollId: 0,
     };
     this.byKey.set(key, link);
     return link;
@@ -153,7 +150,7 @@ export class LinkTable {
     if (link === undefined) return;
     assert(link.state === 'connecting', 'a connection is made once');
     link.state = 'greeting';
-    link.helloId = this.nextRequestId();
+    link.helloId = link.inFlight.reserve();
     const { clientId, token } = this.parts.options;
     const hello = { op: 'hello', id: link.helloId, clientId } as const;
     this.parts.emit({ kind: 'send', connection, request: token === undefined ? hello : { ...hello, token } });
@@ -171,12 +168,12 @@ export class LinkTable {
     link.pingsUnanswered = 0;
     const { owner } = this.parts;
     for (const answer of answers) {
-      const call = link.inFlight.get(answer.id);
-      if (call !== undefined) {
-        link.inFlight.delete(answer.id);
-        owner.callAnswered(call, answer, nowMs);
-      } else if (link.polls.delete(answer.id)) owner.pollAnswered(answer.id, answer, nowMs);
-      else if (answer.id === link.helloId && link.state === 'greeting') this.greeted(link, answer, nowMs);
+      const call = link.inFlight.take(answer.id);
+      if (call !== undefined) owner.callAnswered(call, answer, nowMs);
+      else if (answer.id === link.pollId && answer.id !== 0) {
+        link.pollId = 0;
+        owner.pollAnswered(link, answer, nowMs);
+      } else if (answer.id === link.helloId && link.state === 'greeting') this.greeted(link, answer, nowMs);
       else {
         const late = link.stale.get(answer.id);
         if (late !== undefined) {
@@ -241,7 +238,7 @@ export class LinkTable {
   /** The attempt is over for its call, yet its answer may still come on this connection. */
   retire(call: Call): void {
     const { link } = call;
-    if (link === null || !link.inFlight.delete(call.requestId)) return;
+    if (link === null || link.inFlight.take(call.requestId) === undefined) return;
     link.stale.set(call.requestId, call);
     if (link.stale.size > maxStale) {
       const [oldest] = link.stale.keys();
@@ -267,13 +264,15 @@ export class LinkTable {
     }
     if (silentMs >= options.keepAliveMs / 2) {
       link.pingsUnanswered++;
-      this.parts.emit({ kind: 'send', connection: link.connection, request: { op: 'ping', id: this.nextRequestId() } });
+      this.parts.emit({
+        kind: 'send',
+        connection: link.connection,
+        request: { op: 'ping', id: link.inFlight.reserve() },
+      });
     }
     this.parts.timers.arm(link, nowMs + options.keepAliveMs);
-    for (const call of link.inFlight.values()) {
-      if (nowMs - call.sentAtMs >= options.slowAttemptMs) owner.slowAttempt(nowMs);
-      break;
-    }
+    const [oldest] = link.inFlight.all();
+    if (oldest !== undefined && nowMs - oldest.sentAtMs >= options.slowAttemptMs) owner.slowAttempt(nowMs);
   }
 
   /** Closes a connection of ours and treats it as lost. */
@@ -292,11 +291,11 @@ export class LinkTable {
     link.failures++;
     link.pingsUnanswered = 0;
     timers.arm(link, nowMs + backoffMs * (0.8 + 0.4 * random.float()));
-    const sent = [...link.inFlight.values()];
+    const sent = link.inFlight.all();
     const unsent = link.queue.filter((call) => call.state === 'queued' && call.link === link);
     link.inFlight.clear();
     link.stale.clear();
-    link.polls.clear();
+    link.pollId = 0;
     link.queue = [];
     owner.linkLost(link, sent, unsent, reason, nowMs);
   }

@@ -9,8 +9,8 @@ import type { PartitionId } from '../model/ids.ts';
 
 interface PartitionSequences {
   next: number;
-  /** Not settled, in ascending order (a Set keeps the order of insertion). */
-  readonly open: Set<number>;
+  /** Not settled, ascending. */
+  readonly open: number[];
 }
 
 /** Sequences of one client. */
@@ -26,25 +26,26 @@ export class OnceSequences {
   open(partition: PartitionId): number {
     let sequences = this.partitions.get(partition);
     if (sequences === undefined) {
-      sequences = { next: 1, open: new Set() };
+      sequences = { next: 1, open: [] };
       this.partitions.set(partition, sequences);
     }
     const sequence = sequences.next++;
-    sequences.open.add(sequence);
+    sequences.open.push(sequence);
     return sequence;
   }
 
   /** The envelope of one attempt of an open sequence, with the watermark as it stands now. */
   envelope(partition: PartitionId, sequence: number): Once {
     const open = this.partitions.get(partition)?.open;
-    assert(open?.has(sequence) === true, 'a settled sequence is never sent again');
-    const [lowWatermark] = open;
-    return { clientId: this.clientId, sequence, lowWatermark: lowWatermark as number };
+    assert(open?.includes(sequence) === true, 'a settled sequence is never sent again');
+    return { clientId: this.clientId, sequence, lowWatermark: open[0] as number };
   }
 
   /** The sequence is settled or given up: the caller never sends it again, so the watermark may pass it. */
   settle(partition: PartitionId, sequence: number): void {
-    const wasOpen = this.partitions.get(partition)?.open.delete(sequence);
-    assert(wasOpen === true, 'a sequence is settled once');
+    const open = this.partitions.get(partition)?.open ?? [];
+    const index = open.indexOf(sequence);
+    assert(index >= 0, 'a sequence is settled once');
+    open.splice(index, 1);
   }
 }

@@ -10,11 +10,6 @@ import type { Link, LinkTable } from './link.ts';
 import type { Timed, Timers } from './timers.ts';
 import type { ViewCache } from './view-cache.ts';
 
-interface Poll {
-  readonly link: Link;
-  readonly expiresAtMs: number;
-}
-
 const maxPolls = 2;
 /** A subscription that brought news is renewed without the full debounce, this many times in a row. */
 const burstPolls = 4;
@@ -41,7 +36,8 @@ export class ViewRefresh implements Timed {
   timerAtMs = Infinity;
   heapIndex = -1;
   private readonly parts: ViewRefreshParts;
-  private readonly polls = new Map<number, Poll>();
+  /** Who is being asked, and until when. */
+  private readonly polls = new Map<Link, number>();
   private lastStartMs = -Infinity;
   /** When the allowance for polls is full again; each start uses one debounce interval of it. */
   private fullAtMs = -Infinity;
@@ -60,7 +56,7 @@ export class ViewRefresh implements Timed {
   /** Starts what is due; safe to call at any time. */
   pump(nowMs: number): void {
     const { parts } = this;
-    for (const [id, poll] of this.polls) if (nowMs >= poll.expiresAtMs) this.forget(id, poll);
+    for (const [link, expiresAtMs] of this.polls) if (nowMs >= expiresAtMs) this.forget(link);
     if (!parts.isWanted(nowMs)) return parts.timers.arm(this, this.nextExpiryMs());
     this.dialSome(nowMs);
     if (this.polls.size >= maxPolls) return parts.timers.arm(this, this.nextExpiryMs());
@@ -72,24 +68,24 @@ export class ViewRefresh implements Timed {
   }
 
   /** The answer's poll is over. Returns it for the cache. */
-  answered(requestId: number, answer: Answer, isNews: boolean, nowMs: number): void {
-    if (!this.polls.delete(requestId)) return;
+  answered(link: Link, answer: Answer, isNews: boolean, nowMs: number): void {
+    if (!this.polls.delete(link)) return;
     if (answer.view !== undefined && isNews) this.renewAtMs = nowMs + renewalMs;
     this.pump(nowMs);
   }
 
   linkLost(link: Link): void {
-    for (const [id, poll] of this.polls) if (poll.link === link) this.polls.delete(id);
+    this.polls.delete(link);
   }
 
-  private forget(id: number, poll: Poll): void {
-    this.polls.delete(id);
-    poll.link.polls.delete(id);
+  private forget(link: Link): void {
+    this.polls.delete(link);
+    link.pollId = 0;
   }
 
   private nextExpiryMs(): number {
     let next = Infinity;
-    for (const poll of this.polls.values()) next = Math.min(next, poll.expiresAtMs);
+    for (const expiresAtMs of this.polls.values()) next = Math.min(next, expiresAtMs);
     return next;
   }
 
@@ -102,23 +98,22 @@ export class ViewRefresh implements Timed {
   }
 
   private start(link: Link, nowMs: number): void {
-    const { options, links, statistics, cache, emit } = this.parts;
-    const id = links.nextRequestId();
+    const { options, statistics, cache, emit } = this.parts;
+    const id = link.inFlight.reserve();
     this.lastStartMs = nowMs;
     this.fullAtMs = Math.max(this.fullAtMs, nowMs) + options.refreshDebounceMs;
     this.renewAtMs = Infinity;
     this.isProvenOlder = false;
     statistics.refreshes++;
-    link.polls.add(id);
-    this.polls.set(id, { link, expiresAtMs: nowMs + options.viewWaitMs + pollGraceMs });
+    link.pollId = id;
+    this.polls.set(link, nowMs + options.viewWaitMs + pollGraceMs);
     const known = cache.revision >= 0 ? { newerThan: cache.revision, waitMs: options.viewWaitMs } : {};
     emit({ kind: 'send', connection: link.connection, request: { op: 'view', id, ...known } });
   }
 
   /** A connected node that is not being asked: the control leader first, else any. */
   private pick(): Link | null {
-    const asked = new Set([...this.polls.values()].map((poll) => poll.link));
-    const free = [...this.parts.links.all].filter((link) => link.state === 'ready' && !asked.has(link));
+    const free = [...this.parts.links.all].filter((link) => link.state === 'ready' && !this.polls.has(link));
     const leader = this.parts.cache.controlLeader;
     const preferred = free.find((link) => link.nodeId !== null && link.nodeId === leader);
     if (preferred !== undefined) return preferred;

@@ -51,7 +51,8 @@ const greetingMs = 10_000;
 export class ClientServer {
   private readonly parts: ClientServerParts;
   private readonly connections = new Map<number, Connection>();
-  private readonly dirty = new Set<Connection>();
+  /** With answers to write this turn. */
+  private dirty: Connection[] = [];
   private lastId = 0;
   private isPaused = false;
   readonly server: Server;
@@ -75,22 +76,23 @@ export class ClientServer {
   }
 
   private answer(connection: Connection, answer: Answer): void {
+    if (connection.answers.length === 0) this.dirty.push(connection);
     connection.answers.push(answer);
-    this.dirty.add(connection);
   }
 
   flush(): void {
-    for (const connection of this.dirty) {
+    const { dirty } = this;
+    this.dirty = [];
+    for (const connection of dirty) {
       const { socket, answers } = connection;
       connection.answers = [];
-      if (socket.destroyed) continue;
+      if (socket.destroyed || answers.length === 0) continue;
       const frames = encodeAnswers(answers);
       if (frames.length > 1) socket.cork();
       for (const frame of frames) socket.write(frame);
       if (frames.length > 1) socket.uncork();
       this.regulate(connection);
     }
-    this.dirty.clear();
   }
 
   /** Stops (or goes on) reading from every client: the node's disk does not keep up. */
@@ -211,7 +213,6 @@ export class ClientServer {
   }
 
   private forget(connection: Connection): void {
-    this.dirty.delete(connection);
     if (this.connections.delete(connection.id)) this.parts.onClosed(connection.id);
   }
 

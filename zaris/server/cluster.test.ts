@@ -1,4 +1,5 @@
 /** Three whole nodes in this process, over real sockets and disks: the node, its shell and the client together. */
+import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,14 +19,20 @@ afterEach(async () => {
 
 const pem = (name: string): string => new URL(`./testing/${name}`, import.meta.url).pathname;
 
+/** Below the range that outgoing connections draw from: a restarted node must find its port free. */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
   const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ports.push((server.address() as { port: number }).port);
+  while (ports.length < count) {
+    const port = randomInt(20_000, 32_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    if (!ports.includes(port)) ports.push(port);
   }
-  for (const server of servers) await new Promise((resolve) => server.close(resolve));
   return ports;
 }
 
