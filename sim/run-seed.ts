@@ -29,6 +29,7 @@ import { SimKeyBook } from './key-book.ts';
 import { nsOf, runOperation, SimLoad } from './load.ts';
 import type { SimOptions } from './options.ts';
 import { Retirer } from './retirer.ts';
+import { PeerConnections } from './peer-connections.ts';
 import { drawSchedule } from './schedule.ts';
 import { controlLeader, EventHub, SimCluster } from './sim-cluster.ts';
 import { Turns } from './turns.ts';
@@ -128,6 +129,7 @@ export class SimRun {
     this.history = new SimHistory(`s${job.seed.toString(36)}`);
     this.cluster = new SimCluster(this.world, this.turns);
     this.events = new EventHub(this.turns);
+    void new PeerConnections(this.world);
     this.epochs = new EpochRecorder(this.world, this.history);
     const isCrowded = options.distribution === 'hot' || options.partitions === 1;
     this.keys = new SimKeyBook({

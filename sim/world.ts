@@ -233,12 +233,16 @@ export class World {
   /** The complete set of link rules. Connections over a link that is reset from now on break at once. */
   setLinkRules(rules: readonly LinkRule[]): void {
     for (const { from, to } of this.network.setRules(rules)) {
-      const ends = [from, to].map((end) => this.nodes.get(end as NodeId));
-      const [a, b] = ends;
-      if (a?.running !== null && a !== undefined && b !== undefined) this.schedule(a, { kind: 'linkDown', nodeId: b.nodeId }, closeNoticeMs, null);
-      if (from === 'client' && b !== undefined) this.onReset(b.nodeId);
-      if (to === 'client' && a !== undefined) this.onReset(a.nodeId);
+      // Those between nodes are watched by whoever keeps them (peer-connections.ts).
+      if (from === 'client') this.onReset(to as NodeId);
+      if (to === 'client') this.onReset(from as NodeId);
     }
+  }
+
+  /** Tells a node that its connection to a peer broke, or stands again. */
+  link(nodeId: NodeId, peer: NodeId, isUp: boolean): void {
+    const node = this.node(nodeId);
+    if (node.running !== null) this.schedule(node, { kind: isUp ? 'linkUp' : 'linkDown', nodeId: peer }, closeNoticeMs, node.running.instance);
   }
 
   // Clients.

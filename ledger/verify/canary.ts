@@ -152,7 +152,8 @@ export function forge(history: KeyHistory, kind: ForgedKind): KeyHistory | null 
 const later = (row: HistoryRow, byNs: number): HistoryRow => ({ ...row, invokeNs: row.invokeNs + byNs, returnNs: row.returnNs + byNs });
 
 function withoutVersion(row: HistoryRow): HistoryRow {
-  const { version: _, ...rest } = row;
+  // Nor the digest of a list: it would tell that a value was there after all.
+  const { version: _version, number: _number, ...rest } = row;
   return rest;
 }
 

@@ -163,7 +163,9 @@ export class RequestDesk {
         const { result } = judgement;
         const plain = overlaid === undefined && request.attempt === 1 && this.primary.leaseHeld(nowMs);
         if (plain) {
-          host.reply(connection, this.resultAnswer(id, result));
+          // Judged against what is committed: a position beyond it would be ahead of the reads that follow.
+          const committed = judgeMutation(mutation, this.current(mutation.key), replica.store.applied);
+          host.reply(connection, this.resultAnswer(id, committed.kind === 'refusal' ? committed.result : result));
           return;
         }
         const entry = this.primary.append({ kind: 'completion' }, this.record(request, result));
