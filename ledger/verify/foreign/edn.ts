@@ -27,9 +27,6 @@ const escapes: Readonly<Record<string, string>> = {
 const integer = /^[+-]?\d+N?$/;
 const decimal = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?$/;
 
-/** Marks the end of a collection or of the text where a form was looked for. */
-const noForm = Symbol('no form');
-
 /** Reads forms from a text. */
 export class EdnReader {
   private readonly text: string;
@@ -66,25 +63,22 @@ export class EdnReader {
 
   /** The next form and its line; undefined at the end of the entered sequence or of the text. Throws {@link UserError}. */
   next(): { readonly value: Value; readonly line: number } | undefined {
-    for (;;) {
-      this.skipBlank();
-      const line = this.lineHere();
-      const sequence = this.openSequence;
-      if (this.at >= this.text.length) {
-        if (sequence !== null) throw new UserError('the vector or list of operations is never closed', sequence.line);
-        return undefined;
-      }
-      if (sequence !== null && this.text[this.at] === sequence.close) {
-        this.at++;
-        this.openSequence = null;
-        return undefined;
-      }
-      const value = this.form();
-      if (value !== noForm) return { value, line };
+    this.skipBlank();
+    const line = this.lineHere();
+    const sequence = this.openSequence;
+    if (this.at >= this.text.length) {
+      if (sequence !== null) throw new UserError('the vector or list of operations is never closed', sequence.line);
+      return undefined;
     }
+    if (sequence !== null && this.text[this.at] === sequence.close) {
+      this.at++;
+      this.openSequence = null;
+      return undefined;
+    }
+    return { value: this.form(), line };
   }
 
-  /** True when nothing but blanks and comments is left. */
+  /** True when nothing but blanks, comments and discarded forms is left. */
   isAtEnd(): boolean {
     this.skipBlank();
     return this.at >= this.text.length;
@@ -110,12 +104,15 @@ export class EdnReader {
       else if (code === 59) {
         const end = this.text.indexOf('\n', this.at);
         this.at = end < 0 ? this.text.length : end + 1;
+      } else if (code === 35 && this.text[this.at + 1] === '_') {
+        this.at += 2;
+        this.required('a form to discard');
       } else return;
     }
   }
 
-  /** Reads one form; `noForm` when it was discarded (`#_`). */
-  private form(): Value | typeof noForm {
+  /** Reads the form that starts here. */
+  private form(): Value {
     if (++this.depth > maxDepth) this.fail(`forms are nested more than ${maxDepth} deep`);
     try {
       const char = this.text[this.at];
@@ -148,12 +145,12 @@ export class EdnReader {
 
   /** Reads a form that must be there. */
   private required(what: string): Value {
-    for (;;) {
-      this.skipBlank();
-      if (this.at >= this.text.length) this.fail(`the file ends where ${what} is due`);
-      const value = this.form();
-      if (value !== noForm) return value;
-    }
+    if (++this.depth > maxDepth) this.fail(`forms are nested more than ${maxDepth} deep`);
+    this.skipBlank();
+    if (this.at >= this.text.length) this.fail(`the file ends where ${what} is due`);
+    const value = this.form();
+    this.depth--;
+    return value;
   }
 
   private collection(close: string): Value[] {
@@ -167,8 +164,7 @@ export class EdnReader {
         this.at++;
         return items;
       }
-      const value = this.form();
-      if (value !== noForm) items.push(value);
+      items.push(this.form());
     }
   }
 
@@ -181,16 +177,11 @@ export class EdnReader {
     return new ValueMap(entries);
   }
 
-  private dispatch(): Value | typeof noForm {
+  private dispatch(): Value {
     const char = this.text[this.at + 1];
     if (char === '{') {
       this.at++;
       return new ValueSet(this.collection('}'));
-    }
-    if (char === '_') {
-      this.at += 2;
-      this.required('a form to discard');
-      return noForm;
     }
     if (char === '"') {
       this.at++;

@@ -1,7 +1,9 @@
 /** Judges keys by search (search/linearize.ts) and words the result. Owns the sum of the keys' verdicts. */
 
 import type { SearchBudget } from '../search/budget.ts';
+import { sliceOf } from '../search/budget.ts';
 import { explainSearch } from '../search/explain-search.ts';
+import { decideInRounds } from '../search/rounds.ts';
 import type { SearchProblem } from '../search/linearize.ts';
 import { linearize } from '../search/linearize.ts';
 import type { Judgement } from './evidence.ts';
@@ -17,19 +19,21 @@ export interface SearchKey {
   readonly stateName: (state: number) => string;
 }
 
+/** Milliseconds for all evidence together. */
+const evidenceMs = 10_000;
+
 /** One invalid key makes it invalid; else one out of budget makes it unknown. */
 export function judgeBySearch(keys: readonly SearchKey[], budget: SearchBudget): Judgement {
   const invalid: SearchKey[] = [];
-  const unknown: SearchKey[] = [];
   let explored = 0;
-  for (const key of keys) {
-    const result = linearize(key.problem, budget);
+  const unknown = decideInRounds(keys, budget, (key, slice) => {
+    const result = linearize(key.problem, slice);
     explored += result.explored;
     if (result.kind === 'invalid') invalid.push(key);
-    else if (result.kind === 'unknown') unknown.push(key);
-  }
+    return result.kind;
+  });
   const nameOf = ({ key }: SearchKey): string => key ?? 'the only key';
-  if (invalid.length > 0) return explain(invalid, keys.length, budget, nameOf);
+  if (invalid.length > 0) return explain(invalid, keys.length, sliceOf(budget, evidenceMs), nameOf);
   if (unknown.length > 0) {
     const named = unknown.slice(0, maxNamed).map(nameOf).join(', ');
     return {

@@ -4,10 +4,14 @@
  */
 
 import type { SearchBudget } from './budget.ts';
+import { sliceOf } from './budget.ts';
 import type { Demand } from './demand.ts';
 import type { SearchProblem } from './linearize.ts';
 import { completionOrder, linearize, maxLastStates } from './linearize.ts';
 import { smallestPrefix } from './smallest-prefix.ts';
+
+/** Milliseconds for telling apart states that no operation tells apart. */
+const exactStatesMs = 2_000;
 
 /** Numbers are those of the problem. */
 export interface SearchEvidence {
@@ -37,7 +41,9 @@ export function explainSearch(problem: SearchProblem, budget: SearchBudget): Sea
     (kept) => linearize(cutProblem(problem, order, kept).problem, budget).kind,
   );
   const operation = order[prefix.completions - 1]!;
-  const last = linearize(withoutDemandOf(cutProblem(problem, order, prefix.completions), operation), budget);
+  const cut = cutProblem(problem, order, prefix.completions);
+  const exact = linearize(withoutDemandOf(cut, operation, false), sliceOf(budget, exactStatesMs));
+  const last = exact.kind === 'unknown' ? linearize(withoutDemandOf(cut, operation, true), budget) : exact;
   const states = last.kind === 'invalid' ? last.lastStates : [];
   return {
     operation,
@@ -76,14 +82,16 @@ function cutProblem(problem: SearchProblem, order: Int32Array, kept: number): Cu
 
 /**
  * The problem with the last operation's own demand left out: pruning by it would leave out the very states from which it
- * is hopeless.
+ * is hopeless. So would putting all states from which it cannot be met into one.
  */
-function withoutDemandOf(cut: CutProblem, operation: number): SearchProblem {
+function withoutDemandOf(cut: CutProblem, operation: number, isBlindAllowed: boolean): SearchProblem {
   const { problem, chosen } = cut;
   if (problem.demand === undefined) return problem;
   const requires = problem.demand.requires.slice();
   requires[chosen.indexOf(operation)] = -1;
-  return { ...problem, demand: { ...problem.demand, requires } };
+  const { blindState, ...demand } = problem.demand;
+  const isBlind = isBlindAllowed && blindState !== undefined;
+  return { ...problem, demand: isBlind ? { ...demand, requires, blindState } : { ...demand, requires } };
 }
 
 function cutDemand(demand: Demand, chosen: readonly number[]): Demand {

@@ -6,10 +6,11 @@
  */
 
 import type { SearchBudget } from './budget.ts';
-import { isOutOfTime, sliceOf } from './budget.ts';
+import { sliceOf } from './budget.ts';
 import type { RegisterEvidence, RegisterMethod } from './register-checker.ts';
 import { RegisterChecker } from './register-checker.ts';
 import type { RegisterHistory } from './register-history.ts';
+import { decideInRounds } from './rounds.ts';
 
 /** Operation numbers grouped by key, in order of invocation: key k has `order[starts[k]]` up to `order[starts[k + 1]]`. */
 export interface KeyGroups {
@@ -36,10 +37,6 @@ export interface RegistersVerdict {
   /** Keys on which the budget ended. */
   readonly unknown: readonly number[];
 }
-
-/** In each round an undecided key gets its share of this part of the time left, but at least so many milliseconds. */
-const shareOfTimeLeft = 0.25;
-const minSliceMs = 100;
 
 /** Milliseconds for all evidence together. */
 const evidenceMs = 10_000;
@@ -87,9 +84,7 @@ function inOrderOfInvocation(history: RegisterHistory, groups: KeyGroups): KeyGr
   return groups;
 }
 
-/**
- * Judges every key. Time goes to them in rounds, so that one hard key does not take it from the others.
- */
+/** Judges every key. */
 export function judgeKeys(
   history: RegisterHistory,
   groups: KeyGroups,
@@ -97,33 +92,21 @@ export function judgeKeys(
   budget: SearchBudget,
 ): RegistersVerdict {
   const checker = new RegisterChecker(budget);
-  const byMethod = { zones: 0, relay: 0, search: 0 };
-  const invalid: InvalidKey[] = [];
-  const unknown: number[] = [];
   const operationsOf = (key: number): Uint32Array =>
     groups.order.subarray(groups.starts[key]!, groups.starts[key + 1]!);
-  let undecided: number[] = [];
+  const keys: number[] = [];
   for (let key = 0; key + 1 < groups.starts.length; key++) {
-    if (groups.starts[key] !== groups.starts[key + 1]) undecided.push(key);
+    if (groups.starts[key] !== groups.starts[key + 1]) keys.push(key);
   }
-  const keys = undecided.length;
-  while (undecided.length > 0) {
-    const isLast = isOutOfTime(budget) || budget.deadlineMs === Infinity || undecided.length === 1;
-    const timeLeftMs = budget.deadlineMs - budget.nowMs();
-    const sliceMs = Math.max(minSliceMs, (timeLeftMs * shareOfTimeLeft) / undecided.length);
-    const left: number[] = [];
-    for (const key of undecided) {
-      checker.setBudget(isLast ? budget : sliceOf(budget, sliceMs));
-      const verdict = checker.judge(history, operationsOf(key), initial);
-      if (verdict.kind === 'unknown' && !isLast) left.push(key);
-      else {
-        byMethod[verdict.method]++;
-        if (verdict.kind === 'unknown') unknown.push(key);
-        else if (verdict.kind === 'invalid') invalid.push({ key, method: verdict.method, evidence: null });
-      }
-    }
-    undecided = left;
-  }
+  const byMethod = { zones: 0, relay: 0, search: 0 };
+  const invalid: InvalidKey[] = [];
+  const unknown = decideInRounds(keys, budget, (key, slice) => {
+    checker.setBudget(slice);
+    const { kind, method } = checker.judge(history, operationsOf(key), initial);
+    if (kind !== 'unknown') byMethod[method]++;
+    if (kind === 'invalid') invalid.push({ key, method, evidence: null });
+    return kind;
+  });
   invalid.sort((x, y) => x.key - y.key);
   checker.setBudget(sliceOf(budget, evidenceMs));
   const explained = invalid.map((found, index) => {
@@ -131,7 +114,7 @@ export function judgeKeys(
     return { ...found, evidence: checker.explain(history, operationsOf(found.key), initial, found.method) };
   });
   const kind = invalid.length > 0 ? 'invalid' : unknown.length > 0 ? 'unknown' : 'valid';
-  return { kind, keys, byMethod, invalid: explained, unknown };
+  return { kind, keys: keys.length, byMethod, invalid: explained, unknown };
 }
 
 /** Of the explained keys, the one whose contradiction is complete first; null when none is explained. */
