@@ -44,6 +44,8 @@ export interface WorkloadContext {
   readonly operationsPerKey: number;
   /** Keys written once that each session remembers for its reads; long enough that reads meet values older than a failover. */
   readonly rememberedKeys: number;
+  /** Stands after the first letter of every key, so that a run that goes on after a break never names an old key; default none. */
+  readonly keyTag?: string;
 }
 
 /** Lends every session its own fork of a generator's stream, so that sessions never shift each other's numbers. */

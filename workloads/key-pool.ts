@@ -78,7 +78,7 @@ export class KeyPool {
       if (slot.open === 0) this.context.keys.finished(slot.key);
     }
     const fresh: Slot = {
-      key: `${this.prefix}${(this.made++).toString(36)}`,
+      key: `${this.prefix}${this.context.keyTag ?? ''}${(this.made++).toString(36)}`,
       uses: 0,
       open: 0,
       closing: false,

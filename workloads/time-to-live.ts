@@ -34,7 +34,7 @@ export class TimeToLive implements Workload {
     }
     if (!this.context.keys.mayOpen()) return null;
     for (let attempt = 0; attempt < maxNames; attempt++) {
-      const key = `t${(this.made++).toString(36)}`;
+      const key = `t${this.context.keyTag ?? ''}${(this.made++).toString(36)}`;
       if (!this.context.keys.accepts(key)) continue;
       this.context.keys.opened(key);
       return {

@@ -29,7 +29,7 @@ export class UniqueSet implements Workload {
     }
     if (!this.context.keys.mayOpen()) return null;
     for (let attempt = 0; attempt < maxNames; attempt++) {
-      const key = `s${(this.made++).toString(36)}`;
+      const key = `s${this.context.keyTag ?? ''}${(this.made++).toString(36)}`;
       if (!this.context.keys.accepts(key)) continue;
       this.context.keys.opened(key);
       return { f: 'write', key, value: this.context.values.encode(operationId) };
