@@ -1,6 +1,8 @@
 /**
  * Opens the real cluster: engine, image, sweep of what dead runs left, containers.
  */
+import { BlockList } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { DockerCluster, type NodeAddress as DockerAddress } from '../../docker/cluster.ts';
 import { ensureEngine } from '../../docker/engine.ts';
@@ -42,15 +44,18 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
       options.environment(nodeId, index, [...addresses.values()].map(endpointsOf)),
     logsDir: options.logsDir,
     say,
+    onEffect: ({ kind, nodeId, atMs }) => {
+      if (kind === 'killed') options.onDeath?.(nodeId, atMs);
+    },
   });
   return {
     cluster,
     addresses: () =>
       [...cluster.addresses().values()].map((address) => ({
         nodeId: address.nodeId,
-        host,
-        clientPort: address.hostClientPort,
-        httpPort: address.hostHttpPort,
+        ...(isOnThisHost(address.ip)
+          ? { host: address.ip, clientPort: address.ports.client, httpPort: address.ports.http }
+          : { host, clientPort: address.hostClientPort, httpPort: address.hostHttpPort }),
       })),
     build: image.name,
     engine: `Docker ${engine.version}`,
@@ -67,11 +72,28 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
   };
 }
 
+/**
+ * Whether an interface of this host stands in the containers' network: then they are reached without the engine's forwarder, which
+ * costs processor time for every byte and accepts connections for nodes that are cut off or paused.
+ */
+function isOnThisHost(ip: string): boolean {
+  const blocked = new BlockList();
+  for (const addresses of Object.values(networkInterfaces())) {
+    for (const { cidr, family } of addresses ?? []) {
+      const [network, bits] = cidr?.split('/') ?? [];
+      if (family === 'IPv4' && network !== undefined) blocked.addSubnet(network, Number(bits), 'ipv4');
+    }
+  }
+  return blocked.check(ip, 'ipv4');
+}
+
 function endpointsOf(address: DockerAddress): NodeEndpoints {
+  const { ip, ports } = address;
+  const direct = isOnThisHost(ip);
   return {
     nodeId: address.nodeId,
-    clusterAddress: `${address.ip}:${address.ports.cluster}`,
-    clientAddress: `${host}:${address.hostClientPort}`,
-    httpAddress: `${host}:${address.hostHttpPort}`,
+    clusterAddress: `${ip}:${ports.cluster}`,
+    clientAddress: direct ? `${ip}:${ports.client}` : `${host}:${address.hostClientPort}`,
+    httpAddress: direct ? `${ip}:${ports.http}` : `${host}:${address.hostHttpPort}`,
   };
 }
