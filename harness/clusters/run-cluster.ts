@@ -34,8 +34,12 @@ export interface OpenClusterOptions {
   /** Environment of a node's process, given the addresses of all. */
   readonly environment: (nodeId: string, index: number, nodes: readonly NodeEndpoints[]) => Record<string, string>;
   readonly nodeEntry: string | null;
+  /** Take over what a dead harness left of this run instead of starting anew; rejects with EnvironmentError where there is nothing to take over. */
+  readonly adopt?: boolean;
   readonly clock: { nowMs(): number; wallMs(): number };
   readonly say: (line: string) => void;
   /** Aborted by a second signal. */
   readonly signal: AbortSignal;
+  /** Told when a killed node's process was seen dead (monotonic ms), which is sooner than the kill's promise; where the cluster can tell. */
+  readonly onDeath?: (nodeId: string, atMs: number) => void;
 }

@@ -1,0 +1,53 @@
+/** The other end of the bare echo: so many frames under way on one connection, the next ones of a turn in one write. */
+import { connect } from 'node:net';
+import { FrameReader } from '../../lib/frame.ts';
+import { FrameBatch } from './frame-batch.ts';
+
+/** Echoes per second over `measureMs`, after `warmUpMs`. Rejects when the connection breaks. */
+export function measureEcho(
+  port: number,
+  options: {
+    readonly inFlight: number;
+    readonly payloadBytes: number;
+    readonly warmUpMs: number;
+    readonly measureMs: number;
+  },
+): Promise<number> {
+  const payload = new Uint8Array(options.payloadBytes).fill(0x76);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    const reader = new FrameReader();
+    const batch = new FrameBatch();
+    let owed = options.inFlight;
+    let echoes = 0;
+    let isPlanned = false;
+    const flush = (): void => {
+      isPlanned = false;
+      for (; owed > 0; owed--) batch.add(payload);
+      const bytes = batch.take();
+      if (!socket.destroyed && bytes !== null) socket.write(bytes);
+    };
+    socket.setNoDelay(true);
+    socket.on('error', reject);
+    socket.on('data', (chunk: Buffer) => {
+      const count = reader.push(chunk).length;
+      echoes += count;
+      owed += count;
+      if (isPlanned) return;
+      isPlanned = true;
+      setImmediate(flush);
+    });
+    socket.once('connect', () => {
+      flush();
+      setTimeout(() => {
+        const before = echoes;
+        const sinceMs = performance.now();
+        setTimeout(() => {
+          const rate = ((echoes - before) * 1000) / (performance.now() - sinceMs);
+          socket.destroy();
+          resolve(rate);
+        }, options.measureMs);
+      }, options.warmUpMs);
+    });
+  });
+}

@@ -1,0 +1,156 @@
+/**
+ * One kill, and one planned handoff there and back, on a cluster under load; and what the writers saw of it.
+ *
+ * A kill is measured per partition that the victim led: from the victim's death to the first acknowledgement under a later epoch. A handoff
+ * likewise: the longest wait of any single write around the change of owner.
+ */
+import type { SystemStatus } from '../../chaos/ports.ts';
+import { type BenchContext, pause } from './bench-context.ts';
+import type { Acknowledgement, PartitionWriters } from './partition-writers.ts';
+import type { ZarisCluster } from './zaris-cluster.ts';
+
+export interface FailoverScene {
+  readonly context: BenchContext;
+  readonly cluster: ZarisCluster;
+  readonly writers: PartitionWriters;
+  /** Death of a node as the cluster saw it, where it can; by node id. */
+  readonly deaths: Map<string, number>;
+}
+
+const wholeTimeoutMs = 90_000;
+const pollMs = 200;
+const firstAckTimeoutMs = 40_000;
+const graceMs = 30_000;
+
+const isWhole = (status: SystemStatus): boolean =>
+  status.leader !== null &&
+  status.partitions.every(
+    (partition) =>
+      partition.health === 'Healthy' && partition.serving && partition.primary === partition.preferredPrimary,
+  );
+
+/** Waits until every partition is healthy and led by its preferred primary. */
+export async function whenWhole(scene: FailoverScene): Promise<SystemStatus> {
+  const { context, cluster } = scene;
+  const untilMs = performance.now() + wholeTimeoutMs;
+  for (;;) {
+    const status = await cluster.system.status.status();
+    if (status !== null && isWhole(status)) return status;
+    if (performance.now() > untilMs)
+      throw new Error(`the cluster was not whole again after ${wholeTimeoutMs / 1000} s`);
+    await pause(pollMs, context.signal);
+  }
+}
+
+const ledBy = (status: SystemStatus, nodeId: string): Map<number, number> =>
+  new Map(
+    status.partitions.filter(({ primary }) => primary === nodeId).map(({ partition, epoch }) => [partition, epoch]),
+  );
+
+/** Waits for the first acknowledgement of each partition under a later epoch than the given one. */
+function firstUnderLaterEpoch(scene: FailoverScene, epochs: ReadonlyMap<number, number>): Promise<Map<number, number>> {
+  const found = new Map<number, number>();
+  const { writers, context } = scene;
+  return new Promise((resolve, reject) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      writers.onAcknowledged = () => undefined;
+      context.signal.removeEventListener('abort', onAbort);
+    };
+    const onAbort = (): void => {
+      finish();
+      reject(context.signal.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      finish();
+      reject(
+        new Error(
+          `${epochs.size - found.size} of ${epochs.size} partitions had no acknowledged write ${firstAckTimeoutMs / 1000} s after the kill`,
+        ),
+      );
+    }, firstAckTimeoutMs);
+    context.signal.addEventListener('abort', onAbort, { once: true });
+    writers.onAcknowledged = ({ partition, epoch, atMs }) => {
+      const before = epochs.get(partition);
+      if (before === undefined || epoch <= before || found.has(partition)) return;
+      found.set(partition, atMs);
+      if (found.size < epochs.size) return;
+      finish();
+      resolve(found);
+    };
+  });
+}
+
+/** What one kill cost. */
+export interface KillResult {
+  readonly victim: string;
+  readonly wasLeader: boolean;
+  /** Death to first acknowledged write, for each partition that it led. */
+  readonly outagesMs: readonly number[];
+}
+
+/** Kills, measures, starts the victim again (its way back is not waited for). */
+export async function killOnce(scene: FailoverScene, victim: string, status: SystemStatus): Promise<KillResult> {
+  const { cluster, deaths } = scene;
+  const firsts = firstUnderLaterEpoch(scene, ledBy(status, victim));
+  firsts.catch(() => undefined);
+  deaths.delete(victim);
+  const askedAtMs = performance.now();
+  await cluster.run.cluster.kill(victim);
+  // A signal that we sent ourselves kills at once; an engine takes its time, and tells when it was done.
+  const diedAtMs = deaths.get(victim) ?? askedAtMs;
+  const outagesMs = [...(await firsts).values()].map((atMs) => atMs - diedAtMs);
+  await cluster.run.cluster.startNode(victim);
+  return { victim, wasLeader: status.leader === victim, outagesMs };
+}
+
+/** What a planned handoff of some partitions cost their writers: the longest wait of one write per partition. */
+export interface HandoffResult {
+  readonly awayMs: readonly number[];
+  readonly backMs: readonly number[];
+  /** The same over a stretch in which nothing happened, for comparison. */
+  readonly quietMs: readonly number[];
+}
+
+/** Longest wait of a write per partition: of the last before its owner changed, the first after, and those between. */
+class WaitWatch {
+  private readonly last = new Map<number, Acknowledgement>();
+  readonly atChange: number[] = [];
+  readonly longest = new Map<number, number>();
+
+  constructor(writers: PartitionWriters, partitions: ReadonlySet<number>, epochs: ReadonlyMap<number, number>) {
+    writers.onAcknowledged = (ack) => {
+      if (!partitions.has(ack.partition)) return;
+      const waitMs = ack.atMs - ack.startedAtMs;
+      const before = this.last.get(ack.partition);
+      this.longest.set(ack.partition, Math.max(waitMs, this.longest.get(ack.partition) ?? 0));
+      if (ack.epoch > (before?.epoch ?? epochs.get(ack.partition) ?? 0)) {
+        this.atChange.push(Math.max(waitMs, before === undefined ? 0 : before.atMs - before.startedAtMs));
+      }
+      this.last.set(ack.partition, ack);
+    };
+  }
+}
+
+const quietWindowMs = 1_000;
+
+/** Stops a node gracefully, starts it, and waits until it has its partitions back. */
+export async function handOffOnce(scene: FailoverScene, nodeId: string, status: SystemStatus): Promise<HandoffResult> {
+  const { cluster, writers, context } = scene;
+  const led = ledBy(status, nodeId);
+  const partitions = new Set(led.keys());
+  const quiet = new WaitWatch(writers, partitions, led);
+  await pause(quietWindowMs, context.signal);
+  const away = new WaitWatch(writers, partitions, led);
+  await cluster.run.cluster.stop(nodeId, graceMs);
+  await pause(quietWindowMs, context.signal);
+  const between = new Map<number, number>();
+  for (const { partition, epoch } of (await cluster.system.status.status())?.partitions ?? [])
+    between.set(partition, epoch);
+  const back = new WaitWatch(writers, partitions, between);
+  await cluster.run.cluster.startNode(nodeId);
+  await whenWhole(scene);
+  await pause(quietWindowMs, context.signal);
+  writers.onAcknowledged = () => undefined;
+  return { awayMs: away.atChange, backMs: back.atChange, quietMs: [...quiet.longest.values()] };
+}
