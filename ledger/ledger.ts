@@ -11,25 +11,24 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { assert, present } from '../lib/assert.ts';
-import type { Completion, Operation, Version } from '../workloads/port.ts';
+import type { Operation, Version } from '../workloads/port.ts';
 import { type FromWriter, RecordBuffer, recordKinds, type ResumedState, type SideRow, type SideValue, type ToWriter, type WriterOptions } from './batch.ts';
 import { type ClockOrigin, newOrigin, resumedOrigin } from './clock-origin.ts';
 import { Interner } from './interner.ts';
 import * as rows from './rows.ts';
 import { LedgerFileError, sideTables, type SideTable } from './schema.ts';
-import { type DecodedValue, decodeValue } from './values.ts';
+import { digestOf, seenIn, seenValue } from './seen-value.ts';
+import { decodeValue } from './values.ts';
 
-/** Rows waiting for the writer above which new ones are refused: a caller does not await its intents. */
+/** Rows waiting for the writer above which new operations are refused (other rows at twice as many): a caller does not await. */
 export const maxQueuedRows = 200_000;
 /** Free bytes below which new operations are refused unless told otherwise. */
 export const defaultMinFreeBytes = 512 * 1024 * 1024;
-/** Bytes that one operation takes in the file, for estimates before a run (measured 50 to 62; see ledger/README). */
+/** Bytes that one operation takes in the file, for estimates before a run (measured: 46 to 62). */
 export const estimatedBytesPerOperation = 64;
 /** Distinct error texts kept; later ones are stored as "other". */
 const maxErrorTexts = 2_000;
 const maxErrorChars = 400;
-/** Stored length of a value that is not ours. */
-const maxOddChars = 1_000;
 const clockSampleEveryNs = 10e9;
 
 /** No room on the disk: new operations are refused, everything else is still recorded. The verdict is `inconclusive`. */
@@ -160,7 +159,7 @@ export class Ledger {
     if (this.space.freeBytes < this.minFreeBytes) {
       return Promise.reject(new DiskGuardError(`only ${this.space.freeBytes} bytes are free for the ledger, below the bound of ${this.minFreeBytes}; no new operation is started.`));
     }
-    const refused = this.refusal();
+    const refused = this.refusal(maxQueuedRows);
     if (refused !== null) return Promise.reject(refused);
     const { operation } = row;
     assert(!this.open.has(row.session), 'a session has one open operation at a time');
@@ -185,7 +184,7 @@ export class Ledger {
     this.open.delete(row.session);
     const { completion } = row;
     const version: Version | null = completion.kind === 'info' ? null : (completion.version ?? null);
-    const seen = this.observed(completion, open.operation.f === 'read');
+    const seen = seenIn(this.runTag, completion, open.operation.f === 'read');
     if (seen.text !== null) this.side('odd_values', open.operationId, seen.text);
     const at = this.records.append(recordKinds.outcome);
     const values = [
@@ -219,7 +218,7 @@ export class Ledger {
 
   finalRead(row: rows.FinalReadRow): Promise<void> {
     const { completion } = row;
-    const seen = this.observed(completion, true);
+    const seen = seenIn(this.runTag, completion, true);
     const version = completion.kind === 'info' ? null : (completion.version ?? null);
     return this.side(
       'final_reads', this.knownKeyId(row.key), rows.phaseCodes.indexOf(row.phase), rows.outcomeCodes.indexOf(completion.kind),
@@ -232,7 +231,7 @@ export class Ledger {
   replicaRead(row: rows.ReplicaReadRow): Promise<void> {
     const head = [this.knownKeyId(row.key), rows.phaseCodes.indexOf(row.phase), this.nodeId(row.node), row.incarnation, row.role, row.atNs] as const;
     if (row.kind === 'missing') return this.side('replica_reads', ...head, 0, null, null, null, null, null, null, row.reason);
-    const seen = this.seenValue(row.value);
+    const seen = seenValue(this.runTag, row.value);
     return this.side('replica_reads', ...head, 1, orNull(seen.observed), orNull(seen.number), row.version?.[0] ?? null, row.version?.[1] ?? null, row.appliedSeq, row.commitSeq, seen.text);
   }
 
@@ -282,10 +281,10 @@ export class Ledger {
     await this.close();
   }
 
-  private refusal(): Error | null {
+  private refusal(limit = 2 * maxQueuedRows): Error | null {
     if (this.failure !== null) return this.failure;
     if (this.closing !== null) return new LedgerWriteError('the ledger is closed');
-    if (this.records.count + this.sideRows.length > maxQueuedRows) return new LedgerWriteError(`more than ${maxQueuedRows} rows wait for the ledger; intents must be awaited`);
+    if (this.records.count + this.sideRows.length > limit) return new LedgerWriteError(`more than ${limit} rows wait for the ledger; intents must be awaited`);
     return null;
   }
 
@@ -304,28 +303,6 @@ export class Ledger {
     this.records.set(at, column + 2, expected?.[0] ?? NaN);
     this.records.set(at, column + 3, expected?.[1] ?? NaN);
     this.records.set(at, column + 4, 'value' in operation ? operation.value.length : NaN);
-  }
-
-  private observed(completion: Completion, isRead: boolean): Seen {
-    if (completion.kind !== 'ok') return nothingSeen;
-    const value = completion.value;
-    if (isRead) return this.seenValue(value ?? null);
-    return value === undefined || value === null ? nothingSeen : { ...this.seenValue(value), observed: NaN };
-  }
-
-  private seenValue(value: string | null): Seen {
-    if (value === null) return nothingSeen;
-    const decoded = decodeValue(this.runTag, value);
-    switch (decoded.kind) {
-      case 'operation':
-        return { observed: decoded.operationId, number: digestOf(decoded), text: null };
-      case 'number':
-        return { observed: NaN, number: decoded.number, text: null };
-      case 'foreign':
-        return { observed: -1, number: NaN, text: decoded.text.slice(0, maxOddChars) };
-      case 'corrupt':
-        return { observed: -2, number: NaN, text: decoded.text.slice(0, maxOddChars) };
-    }
   }
 
   private keyId(name: string, canary: boolean): number {
@@ -407,13 +384,4 @@ export class Ledger {
   }
 }
 
-interface Seen {
-  readonly observed: number;
-  readonly number: number;
-  readonly text: string | null;
-}
-
-const nothingSeen: Seen = { observed: NaN, number: NaN, text: null };
 const orNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
-/** Lists are told apart by what they hold; a plain value's checksum already covers it. */
-const digestOf = (value: DecodedValue): number => (value.kind === 'operation' && value.items > 1 ? value.digest : NaN);

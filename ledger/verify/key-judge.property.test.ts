@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkAgainstOracle, checkModel, checkPlanted } from './testing/properties.ts';
+import { checkAgainstOracle, checkCounters, checkModel, checkPlanted } from './testing/properties.ts';
 
 const seed = 20_240_607;
 
@@ -12,6 +12,8 @@ describe('checkers of one key', () => {
     // Where versions are partial most is still caught; a search decides the rest.
     expect(counts.flagged / counts.bad).toBeGreaterThan(0.8);
   });
+
+  it('never flag a sound counter, and always one that lost or doubled an addition', () => expect(checkCounters(4_000, seed)).toBeGreaterThan(1_000));
 
   it('report every planted fault as what it is', () => {
     const planted = checkPlanted(600, seed);

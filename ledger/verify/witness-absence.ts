@@ -15,7 +15,7 @@ import type { KeyAnalysis } from './analysis.ts';
 import { targetAbsent } from './analysis.ts';
 import type { RowFinding } from './finding.ts';
 import { kindCode, outcomeCode, sourceCode } from './history.ts';
-import { stateCode, type VersionWitness } from './witness.ts';
+import { stateCode, type WitnessView } from './witness-view.ts';
 
 const millisecondNs = 1e6;
 
@@ -36,14 +36,14 @@ export class AbsenceWitness {
   private readonly needs = new Map<number, Need>();
   private ceilings = new Float64Array(64);
 
-  check(witness: VersionWitness, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
+  check(witness: WitnessView, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
     this.needs.clear();
     this.fixedNeeds(witness, analysis);
     this.floatingNeeds(witness, analysis, flagged, report);
     if (this.needs.size > 0) this.match(witness, analysis, flagged, report);
   }
 
-  private fixedNeeds(witness: VersionWitness, analysis: KeyAnalysis): void {
+  private fixedNeeds(witness: WitnessView, analysis: KeyAnalysis): void {
     const { history } = analysis;
     for (let i = 0; i < history.size; i++) {
       if (history.source[i] === sourceCode.replica) continue;
@@ -64,7 +64,7 @@ export class AbsenceWitness {
     }
   }
 
-  private addFixed(witness: VersionWitness, analysis: KeyAnalysis, gap: number, untilNs: number, row: number): void {
+  private addFixed(witness: WitnessView, analysis: KeyAnalysis, gap: number, untilNs: number, row: number): void {
     if (this.isFree(witness, analysis, gap, untilNs)) return;
     const known = this.needs.get(gap);
     if (known === undefined) this.needs.set(gap, { gap, untilNs, row });
@@ -72,12 +72,12 @@ export class AbsenceWitness {
   }
 
   /** May the key be absent in the gap after this rank by `untilNs` without a cause of its own? */
-  private isFree(witness: VersionWitness, analysis: KeyAnalysis, gap: number, untilNs: number): boolean {
+  private isFree(witness: WitnessView, analysis: KeyAnalysis, gap: number, untilNs: number): boolean {
     if (gap < 0 || witness.states[gap] !== stateCode.present) return true;
     return this.mayExpire(witness, analysis, gap, untilNs);
   }
 
-  private mayExpire(witness: VersionWitness, analysis: KeyAnalysis, gap: number, untilNs: number): boolean {
+  private mayExpire(witness: WitnessView, analysis: KeyAnalysis, gap: number, untilNs: number): boolean {
     const { history } = analysis;
     const row = witness.effectRows[gap] as number;
     if (row < 0 || history.f[row] !== kindCode.write) return false;
@@ -85,7 +85,7 @@ export class AbsenceWitness {
     return ttlMs === ttlMs && (history.invokeNs[row] as number) + ttlMs * millisecondNs <= untilNs;
   }
 
-  private floatingNeeds(witness: VersionWitness, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
+  private floatingNeeds(witness: WitnessView, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
     const { history } = analysis;
     const floating: number[] = [];
     for (let i = 0; i < history.size; i++) {
@@ -117,11 +117,11 @@ export class AbsenceWitness {
   }
 
   /** At an observation of an absent state the gap before it may still be the one. */
-  private ceilingShowsAbsence(witness: VersionWitness, ceiling: number): boolean {
+  private ceilingShowsAbsence(witness: WitnessView, ceiling: number): boolean {
     return ceiling % 4 === 1 && witness.states[ceiling >> 2] !== stateCode.present;
   }
 
-  private anyFree(witness: VersionWitness, analysis: KeyAnalysis, firstGap: number, lastGap: number, untilNs: number): boolean {
+  private anyFree(witness: WitnessView, analysis: KeyAnalysis, firstGap: number, lastGap: number, untilNs: number): boolean {
     for (let gap = firstGap; gap <= lastGap; gap++) if (this.isFree(witness, analysis, gap, untilNs)) return true;
     return false;
   }
@@ -132,7 +132,7 @@ export class AbsenceWitness {
   }
 
   /** `ceilings[k]`: least position among the rows from place k on in the order of invocation. */
-  private prepareCeilings(witness: VersionWitness, analysis: KeyAnalysis): void {
+  private prepareCeilings(witness: WitnessView, analysis: KeyAnalysis): void {
     const { history } = analysis;
     if (history.size > this.ceilings.length) this.ceilings = new Float64Array(history.size * 2);
     let least = Infinity;
@@ -158,7 +158,7 @@ export class AbsenceWitness {
     return low === history.size ? Infinity : (this.ceilings[low] as number);
   }
 
-  private match(witness: VersionWitness, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
+  private match(witness: WitnessView, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
     const causes = this.causes(witness, analysis);
     const needs = [...this.needs.values()].sort((a, b) => a.gap - b.gap);
     for (const need of needs) {
@@ -173,7 +173,7 @@ export class AbsenceWitness {
     }
   }
 
-  private causes(witness: VersionWitness, analysis: KeyAnalysis): Cause[] {
+  private causes(witness: WitnessView, analysis: KeyAnalysis): Cause[] {
     const { history } = analysis;
     const causes: Cause[] = [];
     for (let i = 0; i < history.operationCount; i++) {
@@ -188,7 +188,7 @@ export class AbsenceWitness {
     return causes;
   }
 
-  private reportNeed(analysis: KeyAnalysis, witness: VersionWitness, need: Need, report: (finding: RowFinding) => void): void {
+  private reportNeed(analysis: KeyAnalysis, witness: WitnessView, need: Need, report: (finding: RowFinding) => void): void {
     const { history } = analysis;
     const writer = need.gap >= 0 ? (witness.effectRows[need.gap] as number) : -1;
     if (history.f[need.row] === kindCode.create) {

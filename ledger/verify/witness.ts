@@ -25,27 +25,19 @@ import type { RowFinding } from './finding.ts';
 import { kindCode, outcomeCode, sourceCode } from './history.ts';
 import { VersionCodes } from './version-codes.ts';
 import { AbsenceWitness } from './witness-absence.ts';
-
-/** What is known of the key at a version. */
-export const stateCode = { unknown: 0, present: 1, absent: 2 } as const;
+import { stateCode, type WitnessView } from './witness-view.ts';
 
 type Report = (finding: RowFinding) => void;
 
-export class VersionWitness {
+export class VersionWitness implements WitnessView {
   readonly codes = new VersionCodes();
-  /** Effective mutators: code of the version that they wrote; NaN unknown. */
   effect = new Float64Array(64);
-  /** Place in the sequence, in ranks × 4; NaN: none. */
   position = new Float64Array(64);
-  /** Greatest position of anything that had returned when the row was invoked. */
   floor = new Float64Array(64);
-  /** All version codes of the key, ascending; `states` and `effectRows` beside them. */
   versions = new Float64Array(64);
   versionCount = 0;
   states = new Uint8Array(64);
-  /** Row that wrote the version; -1 unknown or a delete without a known performer. */
   effectRows = new Int32Array(64);
-  /** 1: an acknowledged delete reported the version. */
   deleted = new Uint8Array(64);
   private byReturn = new Uint32Array(64);
   private readonly absence = new AbsenceWitness();

@@ -4,7 +4,8 @@ import { Prng } from '../../../lib/prng.ts';
 import { forge, forgedKinds } from '../canary.ts';
 import { historyOf, type HistoryRow } from '../history.ts';
 import { KeyJudge } from '../key-judge.ts';
-import { isLinearizable } from '../oracle.ts';
+import { isLinearizable } from './oracle.ts';
+import { randomCounter } from './random-counter.ts';
 import { mutate, randomHistory, type RandomHistoryOptions } from './random-history.ts';
 
 const judge = new KeyJudge({ ttlLateBoundNs: 1e9 });
@@ -109,4 +110,21 @@ function reorder(rows: readonly HistoryRow[]): HistoryRow[] | null {
     }
   }
   return null;
+}
+
+/** Counters: sound ones are never flagged; without unknown additions, a lost or doubled one always is. Returns how many faults were planted. */
+export function checkCounters(histories: number, seed: number): number {
+  let planted = 0;
+  for (let run = 0; run < histories; run++) {
+    const prng = new Prng(seed).fork(`counter-${run}`);
+    const fault = prng.pick(['none', 'lost', 'doubled'] as const);
+    const rows = randomCounter(prng, { versions: prng.chance(0.5), negative: prng.chance(0.3), infoShare: fault === 'none' ? prng.pick([0, 0.3]) : 0, fault });
+    const rules = rulesOf(rows);
+    if (fault === 'none') assert(rules.length === 0, `run ${run} was flagged wrongly (${rules.join()}):\n${textOf(rows)}`);
+    else if (rows.some((row) => row.f === 'add')) {
+      planted++;
+      assert(rules.some((rule) => rule.endsWith('counter-sum')), `run ${run}: a ${fault} addition was not reported:\n${textOf(rows)}`);
+    }
+  }
+  return planted;
 }

@@ -2,8 +2,8 @@
  * A brute-force judge of small histories, for tests only: tries every order that real time allows, with a plain register
  * that has versions. Nothing here is shared with the checkers that it tests. Exponential; a dozen operations at most.
  */
-import { assert } from '../../lib/assert.ts';
-import { type HistoryRow, observedCorrupt, observedForeign } from './history.ts';
+import { assert } from '../../../lib/assert.ts';
+import { type HistoryRow, observedCorrupt, observedForeign } from '../history.ts';
 
 const maxRows = 14;
 
