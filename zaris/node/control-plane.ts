@@ -47,6 +47,8 @@ export class ControlPlane {
   private readonly waitingTerms = new Map<number, WaitingTerms>();
   private nextContext = 1;
   private queued: ControlCommand[] = [];
+  /** Something happened since the last pump that Raft or the leader may act on; data traffic is none of it. */
+  private isDirty = true;
   /** This start was replaced by a later one of the same node. */
   isReplaced = false;
 
@@ -89,6 +91,7 @@ export class ControlPlane {
 
   /** Refused (false) where this node belongs to a cluster already. */
   bootstrap(settings: ClusterSettings, nowMs: number): boolean {
+    this.isDirty = true;
     if (this.raft.lastIndex !== 0 || this.raft.raftTerm !== 0) return false;
     this.bootstrapSettings = settings;
     this.raft.bootstrap(nowMs);
@@ -96,10 +99,12 @@ export class ControlPlane {
   }
 
   onRaft(from: NodeId, message: RaftMessage, nowMs: number): void {
+    this.isDirty = true;
     this.raft.receive(from, message, nowMs);
   }
 
   onRegister(from: NodeId, message: RegisterMessage, nowMs: number): void {
+    this.isDirty = true;
     if (!this.isLeader) return;
     const known = this.state.node(from);
     if (known?.nonces.includes(message.nonce) === true) return;
@@ -127,12 +132,14 @@ export class ControlPlane {
   }
 
   onLinkDown(nodeId: NodeId, nowMs: number): void {
+    this.isDirty = true;
     this.raft.linkDown(nodeId, nowMs);
     const nonce = this.detector.onLinkDown(nodeId, nowMs);
     if (nonce !== null) this.outbox.send(nodeId, { kind: 'look', nonce });
   }
 
   onLinkUp(nodeId: NodeId, nowMs: number): void {
+    this.isDirty = true;
     this.raft.linkUp(nodeId, nowMs);
     this.detector.onLinkUp(nodeId, nowMs);
   }
@@ -143,6 +150,7 @@ export class ControlPlane {
 
   /** Commands that a member asks for; the leader puts them into its next batch. */
   onPropose(from: NodeId, incarnation: number, commands: readonly unknown[]): void {
+    this.isDirty = true;
     if (!this.isLeader || this.state.node(from)?.incarnation !== incarnation) return;
     this.queued.push(...(commands as readonly ControlCommand[]));
   }
@@ -157,6 +165,7 @@ export class ControlPlane {
 
   /** Administrative commands, of this node or through it. */
   enqueue(command: ControlCommand): void {
+    this.isDirty = true;
     this.queued.push(command);
   }
 
@@ -165,11 +174,23 @@ export class ControlPlane {
   }
 
   onTermsQuery(from: NodeId, message: TermsQueryMessage, nowMs: number): void {
+    this.isDirty = true;
     const member = this.state.current(from);
     if (!this.isLeader || member === null || member.incarnation !== message.from) return;
     const context = this.nextContext++;
     if (!this.raft.requestRead(context, nowMs)) return;
     this.waitingTerms.set(context, { from: member, queryId: message.queryId, partitions: message.partitions });
+  }
+
+  start(nowMs: number): void {
+    this.isDirty = true;
+    this.raft.start(nowMs);
+    this.tick(nowMs);
+  }
+
+  onPersisted(ticket: number, nowMs: number): void {
+    this.isDirty = true;
+    this.raft.persisted(ticket, nowMs);
   }
 
   /** After the process stood still. */
@@ -185,6 +206,7 @@ export class ControlPlane {
   }
 
   tick(nowMs: number): void {
+    this.isDirty = true;
     this.raft.tick(nowMs);
     if (nowMs - this.lastBeaconMs >= this.timings.beaconMs) {
       this.lastBeaconMs = nowMs;
@@ -248,6 +270,8 @@ export class ControlPlane {
 
   /** Takes what Raft wants done: messages and writes go out, committed entries are applied. */
   pump(nowMs: number): void {
+    if (!this.isDirty) return;
+    this.isDirty = false;
     for (;;) {
       this.lead(nowMs);
       const ready = this.raft.takeReady();

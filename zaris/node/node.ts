@@ -90,8 +90,7 @@ export class Node {
   private handle(event: NodeEvent, nowMs: number): void {
     switch (event.kind) {
       case 'start':
-        this.control.raft.start(nowMs);
-        this.control.tick(nowMs);
+        this.control.start(nowMs);
         return;
       case 'tick':
         this.control.tick(nowMs);
@@ -104,7 +103,7 @@ export class Node {
       case 'linkUp':
         return this.control.onLinkUp(event.nodeId, nowMs);
       case 'persisted':
-        return this.control.raft.persisted(event.ticket, nowMs);
+        return this.control.onPersisted(event.ticket, nowMs);
       case 'request':
         return this.router.onRequest(event.connection, event.request, nowMs);
       case 'connectionClosed':

@@ -43,8 +43,10 @@ export class Router {
     const { id } = request;
     switch (request.op) {
       case 'hello':
-      case 'ping':
-        return this.outbox.reply(connection, { id, status: 'Ok' });
+      case 'ping': {
+        const { self } = this.control;
+        return this.outbox.reply(connection, self === null ? { id, status: 'Ok' } : { id, status: 'Ok', member: self });
+      }
       case 'view':
         return this.onView(connection, request, nowMs);
       case 'get':
