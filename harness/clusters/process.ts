@@ -2,20 +2,25 @@
  * A cluster of local processes: for machines without an engine and for tests. It can kill, stop, pause and restart nodes and
  * take their disks away; links between processes of one host cannot be cut here, and it says so.
  *
- * Nothing outlives the run: every child is killed on disposal, also after a start that failed half-way.
+ * Nothing outlives the run: every child is killed on disposal, also after a start that failed half-way; and when the harness
+ * itself is killed, its nodes see their channel to it close and end (a frozen one is ended by the reaper).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createWriteStream, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { EnvironmentError } from '../../docker/errors.ts';
 import type { Cluster, NodeState, ProbeResult } from '../../chaos/ports.ts';
 import type { NodeAddress, NodeEndpoints } from '../systems/system.ts';
 import type { OpenClusterOptions, RunCluster } from './run-cluster.ts';
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 const defaultEntry = 'zaris/server/main.ts';
+const parentWatch = new URL('./parent-watch.mjs', import.meta.url);
+const reaperProgram = fileURLToPath(new URL('./reaper.mjs', import.meta.url));
 const host = '127.0.0.1';
 const probeTimeoutMs = 1_000;
 const logTailChars = 4_000;
@@ -37,6 +42,11 @@ interface LocalNode {
 
 /** Starts one process per node. */
 export async function openProcessCluster(options: OpenClusterOptions): Promise<RunCluster> {
+  if (options.adopt === true) {
+    throw new EnvironmentError(
+      `The local processes of run ${options.runId} ended with the harness, so the run cannot go on; "certify verify ${options.runId}" judges what there is.`,
+    );
+  }
   const cluster = new ProcessCluster(options);
   try {
     for (let index = 0; index < options.nodeCount; index++) await cluster.createNode(index);
@@ -52,7 +62,7 @@ export async function openProcessCluster(options: OpenClusterOptions): Promise<R
     engine: null,
     versions: [],
     logTail: async (nodeId) => cluster.logTail(nodeId),
-    keep: async () => `kill ${cluster.processIds().join(' ')}`,
+    keep: async () => cluster.keep(),
     dispose: () => cluster.dispose(),
   };
 }
@@ -61,9 +71,15 @@ class ProcessCluster implements Cluster {
   readonly kind = 'process';
   private readonly options: OpenClusterOptions;
   private readonly nodes = new Map<string, LocalNode>();
+  private readonly reaper: ChildProcess;
 
   constructor(options: OpenClusterOptions) {
     this.options = options;
+    this.reaper = spawn(process.execPath, [reaperProgram], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+    // A reaper that died only leaves frozen nodes behind, and only when the harness dies too.
+    this.reaper.on('error', () => undefined);
+    this.reaper.stdin?.on('error', () => undefined);
+    this.reaper.unref();
   }
 
   async createNode(index: number): Promise<string> {
@@ -103,17 +119,20 @@ class ProcessCluster implements Cluster {
     mkdirSync(this.diskOf(node), { recursive: true });
     node.starts++;
     const log = createWriteStream(this.logOf(node), { flags: 'a' });
-    const child = spawn(process.execPath, [join(projectDir, this.options.nodeEntry ?? defaultEntry)], {
+    const program = join(projectDir, this.options.nodeEntry ?? defaultEntry);
+    const child = spawn(process.execPath, ['--import', parentWatch.href, program], {
       cwd: projectDir,
       env: { ...process.env, ...this.environmentOf(node) },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     });
-    child.stdout.pipe(log, { end: false });
-    child.stderr.pipe(log, { end: false });
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
+    child.stdio[3]?.on('error', () => undefined);
     const instance = `${nodeId}-${node.starts}`;
     node.child = child;
     child.once('exit', (code, signal) => {
       log.end();
+      this.tellReaper(`-${child.pid}`);
       if (node.child !== child) return;
       node.child = null;
       node.state = { kind: 'exited', instance, exitCode: code ?? (signal === 'SIGKILL' ? 137 : 143), oomKilled: false };
@@ -148,6 +167,8 @@ class ProcessCluster implements Cluster {
   async pause(nodeId: string): Promise<void> {
     const node = this.node(nodeId);
     if (node.state.kind !== 'running') return;
+    // First the word, then the deed: the harness may be killed between the two.
+    this.tellReaper(`+${node.child?.pid}`);
     node.child?.kill('SIGSTOP');
     node.state = { kind: 'paused', instance: node.state.instance };
   }
@@ -156,6 +177,7 @@ class ProcessCluster implements Cluster {
     const node = this.node(nodeId);
     if (node.state.kind !== 'paused') return;
     node.child?.kill('SIGCONT');
+    this.tellReaper(`-${node.child?.pid}`);
     node.state = { kind: 'running', since: this.options.clock.nowMs(), instance: node.state.instance };
   }
 
@@ -219,6 +241,18 @@ class ProcessCluster implements Cluster {
 
   async dispose(): Promise<void> {
     await Promise.all([...this.nodes.values()].map((node) => this.end(node, 'SIGKILL', 0)));
+    this.reaper.stdin?.end();
+  }
+
+  /** Lets every node outlive the harness; returns how to remove them. */
+  async keep(): Promise<string> {
+    this.tellReaper('keep');
+    for (const { child } of this.nodes.values()) (child?.stdio[3] as Writable | null | undefined)?.write('k');
+    return `kill -9 ${this.processIds().join(' ')}`;
+  }
+
+  private tellReaper(line: string): void {
+    this.reaper.stdin?.write(`${line}\n`);
   }
 
   private async end(node: LocalNode, signal: 'SIGKILL' | 'SIGTERM', graceMs: number): Promise<void> {
