@@ -1,7 +1,7 @@
 /**
  * One kill, and one planned handoff there and back, on a cluster under load; and what the writers saw of it.
  *
- * A kill is measured per partition that the victim led: from the victim's death to the first acknowledgement under a later epoch. A handoff
+ * A kill is measured per partition that the victim led: from the victim's death to the first acknowledgement under a later term. A handoff
  * likewise: the longest wait of any single write around the change of owner.
  */
 import type { SystemStatus } from '../../chaos/ports.ts';
@@ -44,11 +44,11 @@ export async function whenWhole(scene: FailoverScene): Promise<SystemStatus> {
 
 const ledBy = (status: SystemStatus, nodeId: string): Map<number, number> =>
   new Map(
-    status.partitions.filter(({ primary }) => primary === nodeId).map(({ partition, epoch }) => [partition, epoch]),
+    status.partitions.filter(({ primary }) => primary === nodeId).map(({ partition, term }) => [partition, term]),
   );
 
-/** Waits for the first acknowledgement of each partition under a later epoch than the given one. */
-function firstUnderLaterEpoch(scene: FailoverScene, epochs: ReadonlyMap<number, number>): Promise<Map<number, number>> {
+/** Waits for the first acknowledgement of each partition under a later term than the given one. */
+function firstUnderLaterTerm(scene: FailoverScene, terms: ReadonlyMap<number, number>): Promise<Map<number, number>> {
   const found = new Map<number, number>();
   const { writers, context } = scene;
   return new Promise((resolve, reject) => {
@@ -65,16 +65,16 @@ function firstUnderLaterEpoch(scene: FailoverScene, epochs: ReadonlyMap<number, 
       finish();
       reject(
         new Error(
-          `${epochs.size - found.size} of ${epochs.size} partitions had no acknowledged write ${firstAckTimeoutMs / 1000} s after the kill`,
+          `${terms.size - found.size} of ${terms.size} partitions had no acknowledged write ${firstAckTimeoutMs / 1000} s after the kill`,
         ),
       );
     }, firstAckTimeoutMs);
     context.signal.addEventListener('abort', onAbort, { once: true });
-    writers.onAcknowledged = ({ partition, epoch, atMs }) => {
-      const before = epochs.get(partition);
-      if (before === undefined || epoch <= before || found.has(partition)) return;
+    writers.onAcknowledged = ({ partition, term, atMs }) => {
+      const before = terms.get(partition);
+      if (before === undefined || term <= before || found.has(partition)) return;
       found.set(partition, atMs);
-      if (found.size < epochs.size) return;
+      if (found.size < terms.size) return;
       finish();
       resolve(found);
     };
@@ -92,7 +92,7 @@ export interface KillResult {
 /** Kills, measures, starts the victim again (its way back is not waited for). */
 export async function killOnce(scene: FailoverScene, victim: string, status: SystemStatus): Promise<KillResult> {
   const { cluster, deaths } = scene;
-  const firsts = firstUnderLaterEpoch(scene, ledBy(status, victim));
+  const firsts = firstUnderLaterTerm(scene, ledBy(status, victim));
   firsts.catch(() => undefined);
   deaths.delete(victim);
   const askedAtMs = performance.now();
@@ -108,6 +108,8 @@ export async function killOnce(scene: FailoverScene, victim: string, status: Sys
 export interface HandoffResult {
   readonly awayMs: readonly number[];
   readonly backMs: readonly number[];
+  /** Partitions whose write around the change needed more than one attempt: it was refused, not held. */
+  readonly refused: number;
   /** The same over a stretch in which nothing happened, for comparison. */
   readonly quietMs: readonly number[];
 }
@@ -116,15 +118,17 @@ export interface HandoffResult {
 class WaitWatch {
   private readonly last = new Map<number, Acknowledgement>();
   readonly atChange: number[] = [];
+  refused = 0;
   readonly longest = new Map<number, number>();
 
-  constructor(writers: PartitionWriters, partitions: ReadonlySet<number>, epochs: ReadonlyMap<number, number>) {
+  constructor(writers: PartitionWriters, partitions: ReadonlySet<number>, terms: ReadonlyMap<number, number>) {
     writers.onAcknowledged = (ack) => {
       if (!partitions.has(ack.partition)) return;
       const waitMs = ack.atMs - ack.startedAtMs;
       const before = this.last.get(ack.partition);
       this.longest.set(ack.partition, Math.max(waitMs, this.longest.get(ack.partition) ?? 0));
-      if (ack.epoch > (before?.epoch ?? epochs.get(ack.partition) ?? 0)) {
+      if (ack.term > (before?.term ?? terms.get(ack.partition) ?? 0)) {
+        if (ack.attempts > 1) this.refused++;
         this.atChange.push(Math.max(waitMs, before === undefined ? 0 : before.atMs - before.startedAtMs));
       }
       this.last.set(ack.partition, ack);
@@ -145,12 +149,17 @@ export async function handOffOnce(scene: FailoverScene, nodeId: string, status: 
   await cluster.run.cluster.stop(nodeId, graceMs);
   await pause(quietWindowMs, context.signal);
   const between = new Map<number, number>();
-  for (const { partition, epoch } of (await cluster.system.status.status())?.partitions ?? [])
-    between.set(partition, epoch);
+  for (const { partition, term } of (await cluster.system.status.status())?.partitions ?? [])
+    between.set(partition, term);
   const back = new WaitWatch(writers, partitions, between);
   await cluster.run.cluster.startNode(nodeId);
   await whenWhole(scene);
   await pause(quietWindowMs, context.signal);
   writers.onAcknowledged = () => undefined;
-  return { awayMs: away.atChange, backMs: back.atChange, quietMs: [...quiet.longest.values()] };
+  return {
+    awayMs: away.atChange,
+    backMs: back.atChange,
+    refused: away.refused + back.refused,
+    quietMs: [...quiet.longest.values()],
+  };
 }

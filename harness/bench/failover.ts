@@ -98,6 +98,8 @@ export async function benchFailover(context: BenchContext): Promise<void> {
   context.print('Longest wait of one write when the owner is moved on purpose, per partition:');
   context.print(`  away from a node that stops:      ${describeWaits(moved.flatMap(({ awayMs }) => [...awayMs]))}`);
   context.print(`  back to the preferred primary:    ${describeWaits(moved.flatMap(({ backMs }) => [...backMs]))}`);
+  const refused = moved.reduce((sum, each) => sum + each.refused, 0);
+  context.print(`  of all these, ${refused} were refused once or more and tried again by the client`);
   context.print(`  with nothing moved, within 1 s:   ${describeWaits(moved.flatMap(({ quietMs }) => [...quietMs]))}`);
   context.print(
     `${writers.acknowledged.toLocaleString('en-US')} writes acknowledged in all, ${failures.length === 0 ? 'none failed' : `failed: ${failures.join(', ')}`}.`,

@@ -36,6 +36,9 @@ const microsecondsPerMs = 1000;
 /** Failures in a row after which a writer rests, ms: a system that refuses everything must not look fast. */
 const failurePauseMs = 20;
 
+/** The key that a writer uses in a turn. */
+export const keyOf = (writer: number, turn: number): string => `bench-${writer}-${turn}`;
+
 /** Runs all writers for a while; `pids` are the system's processes. */
 export async function measure(
   writers: readonly Writer[],
@@ -56,7 +59,7 @@ export async function measure(
     for (let turn = 0; !isOver; turn++) {
       const beganMs = performance.now();
       try {
-        await writer.put(`bench-${index}-${turn % options.keysPerWriter}`, value);
+        await writer.put(keyOf(index, turn % options.keysPerWriter), value);
         if (isCounting)
           histogram.recordValue(Math.max(1, Math.round((performance.now() - beganMs) * microsecondsPerMs)));
       } catch (error) {

@@ -10,8 +10,8 @@ export interface Acknowledgement {
   readonly partition: number;
   readonly startedAtMs: number;
   readonly atMs: number;
-  /** The partition's epoch, as the answer said. */
-  readonly epoch: number;
+  /** Term of the written version: it grows with every assignment of a primary, and with nothing else. */
+  readonly term: number;
   readonly attempts: number;
 }
 
@@ -55,11 +55,11 @@ export class PartitionWriters implements AsyncDisposable {
     const value = 'v'.repeat(valueBytes);
     while (!this.isOver) {
       const startedAtMs = performance.now();
-      const { isSuccess, status, attempts, epoch = 0 } = await client.put(key, value);
+      const { isSuccess, status, attempts, version } = await client.put(key, value);
       const atMs = performance.now();
       if (isSuccess) {
         this.acknowledged++;
-        this.onAcknowledged({ partition, startedAtMs, atMs, epoch, attempts });
+        this.onAcknowledged({ partition, startedAtMs, atMs, term: version?.term ?? 0, attempts });
       } else this.failures[status] = (this.failures[status] ?? 0) + 1;
       await new Promise((resolve) => setTimeout(resolve, isSuccess ? paceMs : refusedPauseMs));
     }

@@ -7,13 +7,15 @@ import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
 import { ZarisClient } from '../../zaris/client/client.ts';
 import { type BenchContext, checkGoing } from './bench-context.ts';
-import { measure, type Writer } from './load.ts';
+import { keyOf, measure, type Writer } from './load.ts';
 import { summarize, summarizeFile } from './profile-summary.ts';
 import { figure } from './statistics.ts';
 import { openZaris, type ZarisCluster } from './zaris-cluster.ts';
 
 const samplingIntervalUs = 500;
 const topLines = 22;
+const valueBytes = 100;
+const keysPerWriter = 1_000;
 /** Time for a node to hand over, write its profile and end, ms. */
 const graceMs = 15_000;
 
@@ -37,7 +39,7 @@ function writerOf(client: ZarisClient, scene: Scene): Writer {
   return {
     async put(key, value) {
       const result = scene.operation === 'put' ? await client.put(key, value) : await client.get(key);
-      if (!result.isSuccess && result.status !== 'NotFound') throw new Error(result.status);
+      if (!result.isSuccess) throw new Error(result.status);
     },
   };
 }
@@ -48,12 +50,21 @@ function printSummary(context: BenchContext, title: string, summary: ReturnType<
     context.print(`    ${(share * 100).toFixed(1).padStart(5)}  ${where}`);
 }
 
+/** Puts every key that the load will read. */
+async function fill(client: ZarisClient, writers: number): Promise<void> {
+  const value = 'v'.repeat(valueBytes);
+  for (let turn = 0; turn < keysPerWriter; turn++) {
+    await client.putMany(Array.from({ length: writers }, (_, index) => [keyOf(index, turn), value] as const));
+  }
+}
+
 async function profileLoad(context: BenchContext, scene: Scene, cluster: ZarisCluster): Promise<void> {
   const clientCount = scene.isShared ? 1 : scene.writers;
   const clients = await Promise.all(Array.from({ length: clientCount }, () => ZarisClient.connect(cluster.url)));
   const session = new Session();
   session.connect();
   try {
+    if (scene.operation === 'get') await fill(clients[0] as ZarisClient, scene.writers);
     await session.post('Profiler.enable');
     await session.post('Profiler.setSamplingInterval', { interval: samplingIntervalUs });
     await session.post('Profiler.start');
@@ -61,8 +72,8 @@ async function profileLoad(context: BenchContext, scene: Scene, cluster: ZarisCl
       writerOf(clients[index % clientCount] as ZarisClient, scene),
     );
     const round = await measure(writers, await cluster.pids(), {
-      valueBytes: 100,
-      keysPerWriter: 1_000,
+      valueBytes,
+      keysPerWriter,
       warmUpMs: 1_000,
       measureMs: context.isQuick ? 2_000 : 6_000,
       signal: context.signal,
