@@ -20,7 +20,7 @@ export interface SearchKey {
 }
 
 /** Milliseconds for all evidence together. */
-const evidenceMs = 10_000;
+const evidenceMs = 3_000;
 
 /** One invalid key makes it invalid; else one out of budget makes it unknown. */
 export function judgeBySearch(keys: readonly SearchKey[], budget: SearchBudget): Judgement {

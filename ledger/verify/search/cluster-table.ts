@@ -59,7 +59,7 @@ export class ClusterTable {
       const what = kind[operation]!;
       if (what === readKind) {
         this.observe(this.clusterOf(b[operation]!), invoked, complete[operation]!);
-      } else if (what === casKind && status[operation]! === failedStatus) {
+      } else if (what === casKind && status[operation] === failedStatus) {
         this.deny(this.clusterOf(a[operation]!), operation);
       } else {
         const cluster = this.clusterOf(what === writeKind ? a[operation]! : b[operation]!);
@@ -69,7 +69,7 @@ export class ClusterTable {
         this.writerInvoke[cluster] = invoked;
         this.expects[cluster] = expected;
         if (invoked > this.lastInvoke[cluster]!) this.lastInvoke[cluster] = invoked;
-        if (isComplete && status[operation]! === okStatus) {
+        if (isComplete && status[operation] === okStatus) {
           this.held[cluster] = 1;
           if (expected !== none) this.held[expected] = 1;
           if (complete[operation]! < this.firstComplete[cluster]!) this.firstComplete[cluster] = complete[operation]!;

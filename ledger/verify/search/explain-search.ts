@@ -11,7 +11,7 @@ import { completionOrder, linearize, maxLastStates } from './linearize.ts';
 import { smallestPrefix } from './smallest-prefix.ts';
 
 /** Milliseconds for telling apart states that no operation tells apart. */
-const exactStatesMs = 2_000;
+const exactStatesMs = 250;
 
 /** Numbers are those of the problem. */
 export interface SearchEvidence {

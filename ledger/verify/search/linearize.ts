@@ -271,7 +271,7 @@ class Linearizer {
     const wanted = demand === undefined ? -1 : demand.requires[forced]!;
     const rank = (operation: number): number => {
       if (operation === forced) return -Infinity;
-      if (wanted >= 0 && demand!.supplies[operation]!.includes(wanted)) return complete[operation]! === Infinity ? 0 : -1;
+      if (wanted >= 0 && demand!.supplies[operation]!.includes(wanted)) return complete[operation] === Infinity ? 0 : -1;
       return complete[operation]!;
     };
     const sorted = moves.slice(base).sort((x, y) => {
@@ -284,7 +284,7 @@ class Linearizer {
 }
 
 function isEarlier(x: number, y: number, complete: Float64Array): boolean {
-  return complete[x]! < complete[y]! || (complete[x]! === complete[y]! && x < y);
+  return complete[x]! < complete[y]! || (complete[x] === complete[y] && x < y);
 }
 
 /** The operations that complete, in order of completion. */

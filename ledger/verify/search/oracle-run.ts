@@ -6,7 +6,7 @@ import { linearize } from './linearize.ts';
 import { RegisterChecker } from './register-checker.ts';
 import { allOperations } from './register-history.ts';
 import { registerProblem } from './register-search.ts';
-import { isLinearizableByBruteForce, randomHistory } from './testing.ts';
+import { isLinearizableByBruteForce, randomHistory, randomRefusals } from './testing.ts';
 
 /** Counts of one run; `disagreements` holds the first few histories that were judged differently. */
 export interface OracleRun {
@@ -17,8 +17,16 @@ export interface OracleRun {
   disagreements: object[];
 }
 
-/** Judges `histories` random histories by the checker, by the search alone and by brute force. */
-export function countDisagreements(options: { seed: number; histories: number; values: number; maxOperations?: number }): OracleRun {
+/** What to run. `values`: 0 for unique ones, or how many; `refusals` takes the generator made for the relay. */
+export interface OraclePlan {
+  readonly seed: number;
+  readonly histories: number;
+  readonly values: number | 'refusals';
+  readonly maxOperations?: number;
+}
+
+/** Judges random histories by the checker, by the search alone and by brute force. */
+export function countDisagreements(options: OraclePlan): OracleRun {
   const prng = new Prng(options.seed);
   const run: OracleRun = {
     valid: 0,
@@ -32,7 +40,11 @@ export function countDisagreements(options: { seed: number; histories: number; v
   for (let index = 0; index < options.histories; index++) {
     const maxOperations = options.maxOperations ?? 9;
     const unknownChance = prng.pick([0, 0.1, 0.4]);
-    const history = randomHistory(prng, { maxOperations, values: options.values, unknownChance, mutateChance: 0.5 });
+    const { values } = options;
+    const history =
+      values === 'refusals'
+        ? randomRefusals(prng, maxOperations)
+        : randomHistory(prng, { maxOperations, values, unknownChance, mutateChance: 0.5 });
     const initial = prng.chance(0.9) ? -1 : 1;
     const expected = isLinearizableByBruteForce(history, initial) ? 'valid' : 'invalid';
     const verdict = checker.judge(history, allOperations(history), initial);

@@ -11,6 +11,13 @@ describe('checkers against brute force', () => {
     expect(run.relayInvalid).toBeGreaterThan(0);
   });
 
+  it('agrees on 6,000 small histories full of refusals', () => {
+    const run = countDisagreements({ seed: 3, histories: 6_000, values: 'refusals', maxOperations: 14 });
+    expect(run.disagreements).toEqual([]);
+    expect(run.valid).toBeGreaterThan(500);
+    expect(run.relayInvalid).toBeGreaterThan(300);
+  });
+
   it('agrees on 6,000 small histories with repeated values', () => {
     const run = countDisagreements({ seed: 2, histories: 6_000, values: 3 });
     expect(run.disagreements).toEqual([]);

@@ -130,6 +130,20 @@ describe('failed compare-and-sets', () => {
     expect(judge(rows).kind).toBe('invalid');
   });
 
+  it('choose among unseen writes the one that no later denial spoils', () => {
+    // 3 first, until the denial of 3; then 2, whose own denial is over by then. 2 first would leave nothing for 3's denial.
+    const rows: Row[] = [
+      ['write', 1, 0, 0, 1],
+      ['write', 2, 0, 2, open],
+      ['write', 3, 0, 2, open],
+      ['denied', 1, 7, 3, 4],
+      ['denied', 2, 8, 5, 6],
+      ['denied', 3, 9, 7, 8],
+    ];
+    expect(judge(rows)).toMatchObject({ kind: 'valid', method: 'relay' });
+    expect(judge([...rows, ['denied', 2, 10, 9, 10]]).kind).toBe('invalid');
+  });
+
   it('cannot all be explained by one concurrent write that must hold still', () => {
     // 2 may interrupt 1 in the first denial or be late for the second, whose expected value is 2.
     const rows: Row[] = [

@@ -122,3 +122,37 @@ function mutate(history: RegisterHistory, prng: Prng, values: number): void {
     history.complete[op] = Infinity;
   }
 }
+
+/** A history made for the relay: few certain values, unseen writers, and many refusals that only they can explain. */
+export function randomRefusals(prng: Prng, maxOperations: number): RegisterHistory {
+  const count = prng.between(4, maxOperations);
+  const history = allocateHistory(count);
+  const valueCount = prng.between(2, Math.max(2, count >> 1));
+  const span = 2 * count;
+  const starts = Array.from({ length: count }, () => prng.below(span)).sort((x, y) => x - y);
+  const roles = prng.shuffle(Array.from({ length: count }, (_, index) => index < valueCount));
+  let value = 0;
+  for (let op = 0; op < count; op++) {
+    const invoke = (history.invoke[op] = starts[op]!);
+    const anyValue = prng.below(valueCount + 1);
+    const expected = anyValue === 0 ? -1 : anyValue;
+    history.complete[op] = invoke + prng.below(prng.pick([2, 4, span]));
+    if (roles[op] === true) {
+      value++;
+      history.kind[op] = prng.chance(0.3) ? casKind : writeKind;
+      history.a[op] = history.kind[op] === writeKind ? value : expected;
+      history.b[op] = value;
+      if (!prng.chance(0.6)) continue;
+      history.status[op] = unknownStatus;
+      history.complete[op] = Infinity;
+    } else if (prng.chance(0.85)) {
+      history.kind[op] = casKind;
+      history.status[op] = failedStatus;
+      history.a[op] = expected;
+    } else {
+      history.kind[op] = readKind;
+      history.b[op] = expected;
+    }
+  }
+  return history;
+}
