@@ -5,7 +5,7 @@
 import { unreachable } from '../../lib/assert.ts';
 import type { Answer, ClientRequest, Once } from '../model/client-wire.ts';
 import type { Member, PartitionId } from '../model/ids.ts';
-import type { CallOperation, CallTarget } from './contract.ts';
+import type { CallOperation, CallResult, CallTarget } from './contract.ts';
 import type { Link } from './link.ts';
 import type { AttemptEnd } from './retry.ts';
 import type { Timed } from './timers.ts';
@@ -130,4 +130,18 @@ export function requestOf(call: Call, partition: PartitionId, once: Once | null)
     default:
       return unreachable(operation);
   }
+}
+
+type Ending = Pick<CallResult, 'status' | 'inDoubt' | 'elapsedMs'>;
+
+/** What the world is told of a settled call. */
+export function resultOf(call: Call, ending: Ending, reason: string | undefined): CallResult {
+  const result = { ...ending, answer: call.lastAnswer, attempts: call.attempts };
+  return reason === undefined ? result : { ...result, reason };
+}
+
+/** Whether a mutation that ends so may have run without anybody having said so. */
+export function isInDoubt(call: Call, status: CallResult['status']): boolean {
+  const isAnswered = status === 'Ok' || status === 'NotFound' || status === 'Conflict' || status === 'InvalidInput';
+  return call.operation.kind === 'mutate' && !isAnswered && call.doubts > 0;
 }

@@ -153,3 +153,17 @@ export interface ClientStatistics {
   /** How calls ended, by status. */
   readonly callEnds: Record<string, number>;
 }
+
+export const newStatistics = (): ClientStatistics => ({
+  calls: 0,
+  attempts: 0,
+  retries: 0,
+  refreshes: 0,
+  redirects: 0,
+  transportErrors: 0,
+  connects: 0,
+  deadPeers: 0,
+  inDoubt: 0,
+  attemptEnds: {},
+  callEnds: {},
+});

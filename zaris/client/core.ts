@@ -6,13 +6,22 @@
 import { assert, unreachable } from '../../lib/assert.ts';
 import type { Prng } from '../../lib/prng.ts';
 import type { Answer } from '../model/client-wire.ts';
-import { type PartitionId, sameMember } from '../model/ids.ts';
+import type { PartitionId } from '../model/ids.ts';
 import { silentConnectionMs } from '../model/limits.ts';
 import { isTransient } from '../model/status.ts';
 import type { ClusterView } from '../model/view.ts';
-import { type Call, newCall, requestOf, targetOf } from './call.ts';
-import type { CallStatus, ClientEffect, ClientEvent, ClientOptions, ClientStatistics } from './contract.ts';
+import { type Call, isInDoubt, newCall, requestOf, resultOf, targetOf } from './call.ts';
+import { CallList } from './call-list.ts';
+import {
+  type CallStatus,
+  type ClientEffect,
+  type ClientEvent,
+  type ClientOptions,
+  type ClientStatistics,
+  newStatistics,
+} from './contract.ts';
 import { type Link, type LinkOwner, LinkTable } from './link.ts';
+import { isReleased, neededEpoch, newOwnerOf } from './map-wait.ts';
 import { OnceSequences } from './once.ts';
 import { type AttemptEnd, decideRetry, RetryBudget } from './retry.ts';
 import { type Timed, Timers } from './timers.ts';
@@ -23,19 +32,7 @@ type TimerOwner = Call | Link | ViewRefresh;
 
 /** One client: one id, one map, one connection per node, any number of calls at once. */
 export class ClientCore implements LinkOwner {
-  readonly statistics: ClientStatistics = {
-    calls: 0,
-    attempts: 0,
-    retries: 0,
-    refreshes: 0,
-    redirects: 0,
-    transportErrors: 0,
-    connects: 0,
-    deadPeers: 0,
-    inDoubt: 0,
-    attemptEnds: {},
-    callEnds: {},
-  };
+  readonly statistics: ClientStatistics = newStatistics();
   private readonly options: ClientOptions;
   private readonly random: Prng;
   private readonly cache = new ViewCache();
@@ -44,8 +41,7 @@ export class ClientCore implements LinkOwner {
   private readonly refresh: ViewRefresh;
   private readonly once: OnceSequences;
   private readonly budget: RetryBudget;
-  /** Not settled, in no order; each knows its place. */
-  private readonly calls: Call[] = [];
+  private readonly calls = new CallList();
   /** Calls that wait for the map. */
   private readonly riders = new Set<Call>();
   private effects: ClientEffect[] = [];
@@ -88,7 +84,7 @@ export class ClientCore implements LinkOwner {
         this.begin(event, nowMs);
         break;
       case 'cancel': {
-        const call = this.calls.find((other) => other.callId === event.callId);
+        const call = this.calls.find(event.callId);
         if (call !== undefined) this.abandon(call, 'Cancelled', nowMs);
         break;
       }
@@ -144,9 +140,8 @@ export class ClientCore implements LinkOwner {
     const maxAttempts = event.maxAttempts ?? options.retry.maxAttempts;
     const call = newCall(event.callId, event.operation, nowMs, { deadlineMs, maxAttempts });
     this.statistics.calls++;
-    const isFull = this.calls.length >= options.maxCalls;
-    call.listIndex = this.calls.length;
-    this.calls.push(call);
+    const isFull = this.calls.size >= options.maxCalls;
+    this.calls.add(call);
     if (this.ending !== null) return this.settle(call, this.isOpen ? 'Unauthorized' : 'Closed', nowMs, this.ending);
     if (isFull) return this.settle(call, 'Overloaded', nowMs, `over ${options.maxCalls} calls at once`);
     if (nowMs >= deadlineMs) return this.settle(call, 'DeadlineExceeded', nowMs);
@@ -266,18 +261,10 @@ export class ClientCore implements LinkOwner {
         : ({ kind: 'settle' } as const);
     if (decision.kind === 'settle') return this.settle(call, end, nowMs, reason);
     call.notBeforeMs = decision.notBeforeMs;
-    if (decision.refreshFirst)
-      return this.ride(call, this.neededEpoch(call, end), nowMs + options.mapRefreshWaitMs, nowMs);
+    if (decision.refreshFirst) return this.ride(call, neededEpoch(call, end), nowMs + options.mapRefreshWaitMs, nowMs);
     call.rides = false;
     call.state = 'waiting';
     this.advance(call, nowMs);
-  }
-
-  /** The least epoch that the map must show before this call is tried again. */
-  private neededEpoch(call: Call, end: AttemptEnd): number {
-    const named = end === 'TransportError' ? undefined : call.lastAnswer?.epoch;
-    if (named === undefined || named === call.sentEpoch) return call.sentEpoch + 1;
-    return Math.max(named, call.sentEpoch);
   }
 
   /** Waits for the map. */
@@ -310,20 +297,8 @@ export class ClientCore implements LinkOwner {
     this.dispatch(call, nowMs);
   }
 
-  /**
-   * A rider goes on once its own partition shows a new enough epoch with a serving owner. After a mere connection loss it also goes on
-   * when the owner of the map, the same incarnation, has greeted a newer connection: then nothing moved.
-   */
   private isReleased(call: Call): boolean {
-    if (!this.cache.isUsable) return false;
-    const view = this.cache.partition(this.partitionOfCall(call));
-    if (view === undefined || view.health === 'Lost') return true;
-    if (view.primary === null || !view.serving) return false;
-    if (view.epoch >= call.needEpoch) return true;
-    if (call.lastEnd !== 'TransportError') return false;
-    const link = this.links.ofNode(view.primary.nodeId);
-    if (link?.state !== 'ready' || link.member === null) return false;
-    return link.readyAtMs >= call.endedAtMs && sameMember(link.member, view.primary);
+    return this.cache.isUsable && isReleased(call, this.partitionOfCall(call), this.cache, this.links);
   }
 
   private callTimer(call: Call, nowMs: number): void {
@@ -346,32 +321,16 @@ export class ClientCore implements LinkOwner {
 
   private settle(call: Call, status: CallStatus, nowMs: number, reason?: string): void {
     assert(call.state !== 'settled', 'a call is settled once');
-    const isMutation = call.operation.kind === 'mutate';
-    const isAnswered = status === 'Ok' || status === 'NotFound' || status === 'Conflict' || status === 'InvalidInput';
-    const inDoubt = isMutation && !isAnswered && call.doubts > 0;
+    const inDoubt = isInDoubt(call, status);
     call.state = 'settled';
-    this.unlist(call);
+    this.calls.remove(call);
     this.riders.delete(call);
     this.timers.disarm(call);
     if (call.sequence > 0) this.once.settle(call.partition as PartitionId, call.sequence);
     if (inDoubt) this.statistics.inDoubt++;
     this.count(this.statistics.callEnds, status);
-    const base = {
-      status,
-      answer: call.lastAnswer,
-      inDoubt,
-      attempts: call.attempts,
-      elapsedMs: nowMs - call.startedAtMs,
-    };
-    const result = reason === undefined ? base : { ...base, reason };
+    const result = resultOf(call, { status, inDoubt, elapsedMs: nowMs - call.startedAtMs }, reason);
     this.effects.push({ kind: 'settle', callId: call.callId, result });
-  }
-
-  private unlist(call: Call): void {
-    const last = this.calls.pop() as Call;
-    if (last === call) return;
-    this.calls[call.listIndex] = last;
-    last.listIndex = call.listIndex;
   }
 
   private count(counts: Record<string, number>, name: string): void {
@@ -406,7 +365,7 @@ export class ClientCore implements LinkOwner {
   }
 
   wants(_link: Link): boolean {
-    return this.calls.length > 0;
+    return this.calls.size > 0;
   }
 
   private isRefreshWanted(nowMs: number): boolean {
@@ -423,7 +382,7 @@ export class ClientCore implements LinkOwner {
   private end(status: 'Closed' | 'Unauthorized', reason: string, nowMs: number): void {
     this.isOpen = false;
     this.ending = reason;
-    for (const call of [...this.calls]) {
+    for (const call of this.calls.all()) {
       call.reason = reason;
       this.abandon(call, status, nowMs);
     }
@@ -445,11 +404,9 @@ export class ClientCore implements LinkOwner {
 
   /** Attempts whose owner is no longer the map's end here: the old one may hold them for ever. */
   private endMovedAttempts(nowMs: number): void {
-    for (const call of [...this.calls]) {
-      const { sentTo, link } = call;
-      if (sentTo === null || link === null || (call.state !== 'inFlight' && call.state !== 'queued')) continue;
-      const primary = this.cache.partition(call.partition as PartitionId)?.primary ?? null;
-      if (primary === null || sameMember(primary, sentTo)) continue;
+    for (const call of this.calls.all()) {
+      const primary = newOwnerOf(call, this.cache);
+      if (primary === null) continue;
       if (call.state === 'queued') {
         // Never sent: no attempt was spent.
         call.attempts--;
