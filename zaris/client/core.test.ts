@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { Prng } from '../../lib/prng.ts';
 import { incarnation, nodeId } from '../model/ids.ts';
 import { partitionOf } from '../model/segments.ts';
-import type { Call } from './call.ts';
 import { ClientTestWorld } from './client-test-world.ts';
 import type { CallOperation, CallResult } from './contract.ts';
 
@@ -532,11 +531,11 @@ describe('timers', () => {
     world.runUntil(1000);
     const inside = client.core as unknown as {
       calls: { size: number };
-      riders: Set<Call>;
+      waiting: { hasRiders: boolean };
       timers: { heap: { kind: string }[] };
     };
     expect(inside.calls.size).toBe(0);
-    expect(inside.riders.size).toBe(0);
+    expect(inside.waiting.hasRiders).toBe(false);
     expect(inside.timers.heap.filter(({ kind }) => kind === 'call')).toHaveLength(0);
   });
 });

@@ -27,6 +27,7 @@ import { type AttemptEnd, decideRetry, RetryBudget } from './retry.ts';
 import { type Timed, Timers } from './timers.ts';
 import { routeOf, ViewCache } from './view-cache.ts';
 import { ViewRefresh } from './view-refresh.ts';
+import { WaitingRoom } from './waiting-room.ts';
 
 type TimerOwner = Call | Link | ViewRefresh;
 
@@ -40,10 +41,8 @@ export class ClientCore implements LinkOwner {
   private readonly links: LinkTable;
   private readonly refresh: ViewRefresh;
   private readonly once: OnceSequences;
-  private readonly budget: RetryBudget;
+  private readonly waiting: WaitingRoom;
   private readonly calls = new CallList();
-  /** Calls that wait for the map. */
-  private readonly riders = new Set<Call>();
   private effects: ClientEffect[] = [];
   private announcedWakeMs = Infinity;
   private slowUntilMs = -Infinity;
@@ -54,8 +53,13 @@ export class ClientCore implements LinkOwner {
     this.options = options;
     this.random = random.fork('retry');
     this.once = new OnceSequences(options.clientId);
-    this.budget = new RetryBudget(options.retryBurst, options.retriesPerSecond);
     const { statistics, cache, timers } = this;
+    this.waiting = new WaitingRoom({
+      timers,
+      budget: new RetryBudget(options.retryBurst, options.retriesPerSecond),
+      isReleased: (call) => cache.isUsable && isReleased(call, this.partitionOfCall(call), cache, this.links),
+      dispatch: (call, nowMs) => this.dispatch(call, nowMs),
+    });
     const emit = (effect: ClientEffect): void => void this.effects.push(effect);
     const shared = { options, statistics, cache, timers, emit };
     this.links = new LinkTable({ ...shared, random: random.fork('links'), owner: this });
@@ -262,49 +266,19 @@ export class ClientCore implements LinkOwner {
     if (decision.kind === 'settle') return this.settle(call, end, nowMs, reason);
     call.notBeforeMs = decision.notBeforeMs;
     if (decision.refreshFirst) return this.ride(call, neededEpoch(call, end), nowMs + options.mapRefreshWaitMs, nowMs);
-    call.rides = false;
-    call.state = 'waiting';
-    this.advance(call, nowMs);
+    this.waiting.backOff(call, nowMs);
   }
 
-  /** Waits for the map. */
+  /** Waits for the map, and sees to it that somebody is asked for it. */
   private ride(call: Call, needEpoch: number, untilMs: number, nowMs: number): void {
-    call.state = 'waiting';
-    call.rides = true;
-    call.needEpoch = needEpoch;
-    call.riderUntilMs = untilMs;
-    this.riders.add(call);
-    this.advance(call, nowMs);
+    this.waiting.ride(call, needEpoch, untilMs, nowMs);
     if (call.rides && call.state === 'waiting') this.refresh.pump(nowMs);
-  }
-
-  /** Moves a waiting call on when nothing holds it any longer; else sets its timer. */
-  private advance(call: Call, nowMs: number): void {
-    if (call.rides) {
-      if (nowMs < call.riderUntilMs && !this.isReleased(call)) {
-        return this.timers.arm(call, Math.min(call.deadlineMs, call.riderUntilMs));
-      }
-      call.rides = false;
-      this.riders.delete(call);
-    }
-    if (nowMs < call.notBeforeMs) return this.timers.arm(call, Math.min(call.deadlineMs, call.notBeforeMs));
-    if (call.attempts > 0 && !call.hasToken) {
-      call.hasToken = true;
-      call.notBeforeMs = this.budget.reserve(nowMs);
-      if (nowMs < call.notBeforeMs) return this.timers.arm(call, Math.min(call.deadlineMs, call.notBeforeMs));
-    }
-    this.timers.arm(call, call.deadlineMs);
-    this.dispatch(call, nowMs);
-  }
-
-  private isReleased(call: Call): boolean {
-    return this.cache.isUsable && isReleased(call, this.partitionOfCall(call), this.cache, this.links);
   }
 
   private callTimer(call: Call, nowMs: number): void {
     if (nowMs < call.deadlineMs) {
       assert(call.state === 'waiting', 'only a waiting call has a timer before its deadline');
-      return this.advance(call, nowMs);
+      return this.waiting.advance(call, nowMs);
     }
     if (call.state === 'waiting' && call.lastEnd !== null) this.settle(call, call.lastEnd, nowMs, call.reason);
     else this.abandon(call, 'DeadlineExceeded', nowMs);
@@ -324,7 +298,7 @@ export class ClientCore implements LinkOwner {
     const inDoubt = isInDoubt(call, status);
     call.state = 'settled';
     this.calls.remove(call);
-    this.riders.delete(call);
+    this.waiting.leave(call);
     this.timers.disarm(call);
     if (call.sequence > 0) this.once.settle(call.partition as PartitionId, call.sequence);
     if (inDoubt) this.statistics.inDoubt++;
@@ -340,7 +314,7 @@ export class ClientCore implements LinkOwner {
   // ---- links -------------------------------------------------------------------------------------------------------
 
   linkReady(_link: Link, nowMs: number): void {
-    this.releaseRiders(nowMs);
+    this.waiting.release(nowMs);
     this.refresh.pump(nowMs);
   }
 
@@ -370,7 +344,7 @@ export class ClientCore implements LinkOwner {
 
   private isRefreshWanted(nowMs: number): boolean {
     if (!this.isOpen || this.ending !== null) return false;
-    return !this.cache.isUsable || this.riders.size > 0 || nowMs < this.slowUntilMs;
+    return !this.cache.isUsable || this.waiting.hasRiders || nowMs < this.slowUntilMs;
   }
 
   /** Who we are was refused: one clear error for everybody, and never another try. */
@@ -398,7 +372,7 @@ export class ClientCore implements LinkOwner {
     if (news === 'none' || news === 'other-cluster') return false;
     if (news === 'first') this.effects.push({ kind: 'ready', view });
     this.endMovedAttempts(nowMs);
-    this.releaseRiders(nowMs);
+    this.waiting.release(nowMs);
     return true;
   }
 
@@ -418,12 +392,6 @@ export class ClientCore implements LinkOwner {
       this.links.retire(call);
       call.doubts++;
       this.endAttempt(call, 'TransportError', nowMs, `${primary.nodeId} owns partition ${call.partition} now`);
-    }
-  }
-
-  private releaseRiders(nowMs: number): void {
-    for (const call of [...this.riders]) {
-      if (call.rides && call.state === 'waiting' && this.isReleased(call)) this.advance(call, nowMs);
     }
   }
 }
