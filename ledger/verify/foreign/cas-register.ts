@@ -55,7 +55,11 @@ export function judgeCasRegister(
   }
   const initial = values.numberOf(rules.initial);
   const history = toColumns(kept, rows);
-  const groups = groupByKey(history, Uint32Array.from(rows, (row) => row.key), keys.texts.length);
+  const groups = groupByKey(
+    history,
+    Uint32Array.from(rows, (row) => row.key),
+    keys.texts.length,
+  );
   const verdict = judgeKeys(history, groups, initial, budget);
   return toJudgement(verdict, history, {
     keyName: (key) => (isKeyed ? keys.texts[key]! : null),
@@ -72,11 +76,7 @@ export interface Naming {
 }
 
 /** The judgement that a verdict on registers amounts to. */
-export function toJudgement(
-  verdict: RegistersVerdict,
-  history: RegisterHistory,
-  naming: Naming,
-): Judgement {
+export function toJudgement(verdict: RegistersVerdict, history: RegisterHistory, naming: Naming): Judgement {
   const keys = Math.max(1, verdict.keys);
   if (verdict.kind === 'valid') return { verdict: 'valid', keys, notes: { ...verdict.byMethod } };
   const name = (key: number): string => naming.keyName(key) ?? 'the only key';

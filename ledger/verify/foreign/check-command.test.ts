@@ -45,7 +45,10 @@ describe('runCheck', () => {
       exitCode: 0,
       json: { verdict: 'valid', model: 'cas-register', format: 'jepsen-edn', operations: 1, keys: 1, evidence: null },
     });
-    expect(await check(read, edn)).toMatchObject({ exitCode: 1, json: { verdict: 'invalid', evidence: { operation: { line: 1 } } } });
+    expect(await check(read, edn)).toMatchObject({
+      exitCode: 1,
+      json: { verdict: 'invalid', evidence: { operation: { line: 1 } } },
+    });
     expect(await check('{:process 0 :type :invoke :f :add :value 1}', { ...edn, model: 'set' })).toMatchObject({
       exitCode: 3,
       json: { verdict: 'unknown', reason: expect.stringContaining('never read') },
@@ -99,7 +102,9 @@ describe('chist', () => {
     const bad = await check(chist([...rows, [1, 0, 0, -1, -1, 80, 90]]), bulk);
     expect(bad).toMatchObject({
       exitCode: 1,
-      json: { evidence: { key: '1', operation: { line: 7, text: 'read → nil [80, 90] ns' }, statesPossible: ['9', '7'] } },
+      json: {
+        evidence: { key: '1', operation: { line: 7, text: 'read → nil [80, 90] ns' }, statesPossible: ['9', '7'] },
+      },
     });
   });
 

@@ -184,9 +184,13 @@ function judgeOperations(
 function judgeChistFile(path: string, initial: Value, budget: SearchBudget, memoryBytes: number): Judged {
   const file = openFile(path);
   try {
-    const source: ByteSource = { size: fstatSync(file).size, read: (into, position) => readFully(file, into, position) };
+    const source: ByteSource = {
+      size: fstatSync(file).size,
+      read: (into, position) => readFully(file, into, position),
+    };
     const { operations } = readChistHeader(source);
-    if (initial !== null && typeof initial !== 'number') throw new UserError('--initial must be nil or a number for format chist');
+    if (initial !== null && typeof initial !== 'number')
+      throw new UserError('--initial must be nil or a number for format chist');
     const neededBytes = operations * chistBytesPerOperation;
     if (neededBytes > memoryBytes) {
       const need = `${Math.ceil(neededBytes / 1024 / 1024)} MiB for ${operations} operations`;
@@ -218,7 +222,8 @@ function placeOfRecord(chist: ChistHistory, operation: number, show: (value: num
       : kind[operation] === casKind
         ? `cas ${show(a[operation]!)} ${show(b[operation]!)}`
         : `write ${show(a[operation]!)}`;
-  const outcome = status[operation] === failedStatus ? ' → failed' : status[operation] === unknownStatus ? ' → unknown' : '';
+  const outcome =
+    status[operation] === failedStatus ? ' → failed' : status[operation] === unknownStatus ? ' → unknown' : '';
   const end = complete[operation] === Infinity ? 'open' : String(complete[operation]!);
   return {
     line: chist.record[operation]! + 1,
@@ -252,7 +257,7 @@ function useFile<T>(path: string, use: () => T): T {
 }
 
 function readFully(file: number, into: Uint8Array, position: number): void {
-  for (let done = 0; done < into.length; ) {
+  for (let done = 0; done < into.length;) {
     const count = readSync(file, into, done, into.length - done, position + done);
     if (count === 0) throw new UserError('the file became shorter while it was read');
     done += count;

@@ -38,7 +38,8 @@ export interface ChistHistory {
 
 /** The number of operations that the header promises. Throws {@link UserError} for anything but a complete CHIST01 file. */
 export function readChistHeader(source: ByteSource): { readonly operations: number; readonly keys: number } {
-  if (source.size < headerBytes) throw new UserError(`${source.size} bytes are fewer than the header of a CHIST01 file`);
+  if (source.size < headerBytes)
+    throw new UserError(`${source.size} bytes are fewer than the header of a CHIST01 file`);
   const header = new Uint8Array(headerBytes);
   source.read(header, 0);
   if (Buffer.from(header.buffer, 0, magic.length).toString('latin1') !== magic) {
@@ -50,7 +51,9 @@ export function readChistHeader(source: ByteSource): { readonly operations: numb
   if (source.size !== expected) {
     const held = Math.floor((source.size - headerBytes) / recordBytes);
     const what = source.size < expected ? 'is cut short' : 'goes on after its end';
-    throw new UserError(`the file ${what}: its header says ${operations} operations, it holds ${held} (${source.size} bytes)`);
+    throw new UserError(
+      `the file ${what}: its header says ${operations} operations, it holds ${held} (${source.size} bytes)`,
+    );
   }
   return { operations, keys: view.getUint32(8, true) };
 }
@@ -119,7 +122,8 @@ function checkRecord(history: RegisterHistory, operation: number, record: number
   if (status > unknownStatus) refuse(`status ${status} is none of 0 (ok), 1 (failed), 2 (unknown)`);
   if (status === failedStatus && kind !== casKind) refuse('only a compare-and-set can have failed');
   if (status === unknownStatus) history.complete[operation] = Infinity;
-  else if (complete < invoke) refuse(complete < 0 ? 'it has an outcome but no return' : 'it returns before it is invoked');
+  else if (complete < invoke)
+    refuse(complete < 0 ? 'it has an outcome but no return' : 'it returns before it is invoked');
   if (invoke < 0) refuse('its invocation time is negative');
   if (kind === readKind && status === unknownStatus) history.b[operation] = -1;
 }

@@ -17,7 +17,9 @@ describe('counter', () => {
     const adds = [done(0, 'add', '2'), op(1, 'invoke', 'add', '3')];
     for (const seen of [2, 3, 5]) expect(judge(...adds, read(2, `${seen}`)).verdict).toBe('valid');
     for (const seen of [0, 1, 6]) expect(judge(...adds, read(2, `${seen}`)).verdict).toBe('invalid');
-    expect(judge(...adds, read(2, '1'))).toMatchObject({ evidence: { operation: { line: 4, completeLine: 5 }, statesPossible: ['2..5'] } });
+    expect(judge(...adds, read(2, '1'))).toMatchObject({
+      evidence: { operation: { line: 4, completeLine: 5 }, statesPossible: ['2..5'] },
+    });
   });
 
   it('takes concurrent adds for possible, later ones not, failed ones never', () => {
@@ -50,7 +52,10 @@ describe('set', () => {
   it('wants acknowledged elements in the final read, and no others than added ones', () => {
     const adds = [done(0, 'add', '1'), done(0, 'add', '2'), op(1, 'invoke', 'add', '3'), op(1, 'info', 'add', '3')];
     for (const seen of ['[1 2]', '#{2 1}', '(1 2 3)']) expect(judge(...adds, read(2, seen)).verdict).toBe('valid');
-    expect(judge(...adds, read(2, '[2 3]'))).toMatchObject({ verdict: 'invalid', evidence: { witnesses: [{ line: 1 }] } });
+    expect(judge(...adds, read(2, '[2 3]'))).toMatchObject({
+      verdict: 'invalid',
+      evidence: { witnesses: [{ line: 1 }] },
+    });
     expect(judge(...adds, read(2, '[1 2 4]'))).toMatchObject({ verdict: 'invalid' });
     expect(judge(op(0, 'invoke', 'add', '1'), op(0, 'fail', 'add', '1'), read(2, '[1]')).verdict).toBe('invalid');
   });
@@ -92,7 +97,12 @@ describe('set-full', () => {
     expect(judge(add, read(1, '[]'), read(1, '[1]'), read(1, '[1]')).verdict).toBe('valid');
     expect(judge(add, read(1, '[1]'), read(1, '[]')).verdict).toBe('invalid');
     // Two reads at a time may differ.
-    const both = [op(1, 'invoke', 'read', 'nil'), op(2, 'invoke', 'read', 'nil'), op(1, 'ok', 'read', '[1]'), op(2, 'ok', 'read', '[]')];
+    const both = [
+      op(1, 'invoke', 'read', 'nil'),
+      op(2, 'invoke', 'read', 'nil'),
+      op(1, 'ok', 'read', '[1]'),
+      op(2, 'ok', 'read', '[]'),
+    ];
     expect(judge(add, ...both).verdict).toBe('valid');
   });
 

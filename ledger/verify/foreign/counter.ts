@@ -75,7 +75,10 @@ function addMoments(moments: Moment[], operation: ForeignOperation, sums: Sums):
 function readMoments(moments: Moment[], operation: ForeignOperation, sums: Sums, readNumber: () => number): void {
   const seen = operation.output;
   if (typeof seen !== 'number') {
-    throw new UserError(`a :read of a counter returned ${valueText(seen!)}, not a number below 2^53`, operation.completeLine);
+    throw new UserError(
+      `a :read of a counter returned ${valueText(seen!)}, not a number below 2^53`,
+      operation.completeLine,
+    );
   }
   let before: Sums = { ...sums };
   moments.push({

@@ -25,13 +25,19 @@ const failure = (text: string): UserError => {
 describe('EdnReader', () => {
   it('reads scalars and collections', () => {
     expect(readAll('nil true -7 +3 1.5 1e3 2M "a\\n\\u0041" :k/w sym \\a \\newline')).toEqual(
-      ['nil', 'true', '-7', '3', '1.5', '1000', '2', '"a\\nA"', ':k/w', 'sym', '"a"', '"\\n"'].map((text) => `1: ${text}`),
+      ['nil', 'true', '-7', '3', '1.5', '1000', '2', '"a\\nA"', ':k/w', 'sym', '"a"', '"\\n"'].map(
+        (text) => `1: ${text}`,
+      ),
     );
     expect(readAll('[1 (2 3)] {:a 1, :b [2]} #{3 1}')).toEqual(['1: [1 [2 3]]', '1: {:a 1, :b [2]}', '1: #{1 3}']);
   });
 
   it('keeps integers beyond 2^53 apart', () => {
-    expect(readAll('9007199254740993 9007199254740992 12N')).toEqual(['1: 9007199254740993', '1: 9007199254740992', '1: 12']);
+    expect(readAll('9007199254740993 9007199254740992 12N')).toEqual([
+      '1: 9007199254740993',
+      '1: 9007199254740992',
+      '1: 12',
+    ]);
   });
 
   it('passes over comments, discarded forms, commas, CRLF and a byte-order mark', () => {
@@ -41,7 +47,9 @@ describe('EdnReader', () => {
 
   it('reads tagged forms, namespaced maps, metadata and regular expressions', () => {
     expect(readAll('#inst "2020" #jepsen.history.Op{:f :read} ^{:m 1} [1] #"a\\.b" ##NaN #:n{:a 1}')).toEqual(
-      ['#inst "2020"', '#jepsen.history.Op {:f :read}', '[1]', '"a\\\\.b"', '##NaN', '#:n {:a 1}'].map((text) => `1: ${text}`),
+      ['#inst "2020"', '#jepsen.history.Op {:f :read}', '[1]', '"a\\\\.b"', '##NaN', '#:n {:a 1}'].map(
+        (text) => `1: ${text}`,
+      ),
     );
   });
 

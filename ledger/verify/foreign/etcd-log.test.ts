@@ -7,7 +7,11 @@ import { UserError } from './user-error.ts';
 const line = (process: number | string, type: string, f: string, value: string): string =>
   `INFO  jepsen.util - ${process}\t:${type}\t:${f}\t${value}`;
 const judge = (lines: readonly string[], end = '\n') =>
-  judgeCasRegister(readEtcdLog(lines.join(end)).operations, { initial: null, isNilReadLegal: false }, unlimitedBudget());
+  judgeCasRegister(
+    readEtcdLog(lines.join(end)).operations,
+    { initial: null, isNilReadLegal: false },
+    unlimitedBudget(),
+  );
 const write = (process: number, value: number): string[] => [
   line(process, 'invoke', 'write', `${value}`),
   line(process, 'ok', 'write', `${value}`),
@@ -37,7 +41,9 @@ describe('etcd-log', () => {
   });
 
   it('lets a timed-out read be anything, a timed-out write or cas happen late or never', () => {
-    expect(judge([...write(0, 1), line(1, 'invoke', 'read', 'nil'), line(1, 'fail', 'read', ':timed-out')]).verdict).toBe('valid');
+    expect(
+      judge([...write(0, 1), line(1, 'invoke', 'read', 'nil'), line(1, 'fail', 'read', ':timed-out')]).verdict,
+    ).toBe('valid');
     const unknown = [...write(0, 1), ...cas(1, 'info', ':timed-out'), ...read(2, '1')];
     expect(judge(unknown).verdict).toBe('valid');
     expect(judge([...unknown, ...read(2, '2')]).verdict).toBe('valid');
@@ -61,7 +67,10 @@ describe('etcd-log', () => {
     [[...write(0, 1), 'INFO  jepsen.util - 3\t:inv'], 'line 3: not an event'],
     [[line(0, 'ok', 'read', '1')], 'line 1: process 0 completes :read but has nothing open'],
     [[line(0, 'invoke', 'write', 'x')], 'line 1: :invoke :write with value x is not in this format'],
-    [[line(0, 'invoke', 'cas', '[1 2]'), line(0, 'fail', 'cas', ':timed-out')], 'line 2: :fail :cas with value :timed-out'],
+    [
+      [line(0, 'invoke', 'cas', '[1 2]'), line(0, 'fail', 'cas', ':timed-out')],
+      'line 2: :fail :cas with value :timed-out',
+    ],
     [[line(0, 'invoke', 'write', '1'), line(0, 'ok', 'write', '2')], "line 2: the value differs from the invocation's"],
     [[line(0, 'invoke', 'push', '1')], 'line 1: :push is none of'],
     [['', ''], 'the file holds no event'],

@@ -43,7 +43,10 @@ export function readEtcdLog(text: string): ForeignHistory {
 /** The value of an event, as the format allows it there; undefined for `:timed-out`. */
 function parseValue(type: 'invoke' | Outcome, f: string, text: string, line: number): Value | undefined {
   const refuse = (): never => {
-    throw new UserError(`:${type} :${f} ${text === '' ? 'without a value' : `with value ${text}`} is not in this format`, line);
+    throw new UserError(
+      `:${type} :${f} ${text === '' ? 'without a value' : `with value ${text}`} is not in this format`,
+      line,
+    );
   };
   const isReason = text.startsWith(':') && !text.includes(' ');
   switch (f) {
@@ -79,6 +82,9 @@ function checkAgreement(operation: ForeignOperation): void {
       ? operation.input === operation.output
       : String(operation.input as Value[]) === String(operation.output as Value[]);
   if (!isSame) {
-    throw new UserError(`the value differs from the invocation's, of line ${operation.invokeLine}`, operation.completeLine);
+    throw new UserError(
+      `the value differs from the invocation's, of line ${operation.invokeLine}`,
+      operation.completeLine,
+    );
   }
 }

@@ -58,7 +58,9 @@ describe('jepsen histories', () => {
   });
 
   it('do not trust the value with which a read was invoked', () => {
-    expect(register(`${op(0, 'invoke', 'read', '9')} ${done(1, 'write', '1')} ${op(0, 'ok', 'read', '1')}`).verdict).toBe('valid');
+    expect(
+      register(`${op(0, 'invoke', 'read', '9')} ${done(1, 'write', '1')} ${op(0, 'ok', 'read', '1')}`).verdict,
+    ).toBe('valid');
   });
 
   it('are judged key by key where all values are [key value] pairs', () => {
@@ -71,15 +73,22 @@ describe('jepsen histories', () => {
     ].join('\n');
     expect(register(text)).toMatchObject({ verdict: 'valid', keys: 2 });
     const bad = register(`${text}\n${done(0, 'read', '[:x nil]', '[:x 3]')}`);
-    expect(bad).toMatchObject({ verdict: 'invalid', evidence: { key: ':x', operation: { line: 6 }, statesPossible: ['1'] } });
+    expect(bad).toMatchObject({
+      verdict: 'invalid',
+      evidence: { key: ':x', operation: { line: 6 }, statesPossible: ['1'] },
+    });
   });
 
   it('are refused with line and reason', () => {
     expect(reasonOf(() => readJepsenEdn(`\n${op(3, 'ok', 'read', '1')}`))).toBe(
       'line 2: process 3 completes :read but has nothing open',
     );
-    expect(reasonOf(() => readJepsenEdn(`${op(3, 'invoke', 'read')}\n${op(3, 'invoke', 'read')}`))).toContain('line 2: process 3 invokes');
-    expect(reasonOf(() => readJepsenEdn(`${op(3, 'invoke', 'read')}\n${op(3, 'ok', 'write', '1')}`))).toContain('line 2: process 3 completes :write');
+    expect(reasonOf(() => readJepsenEdn(`${op(3, 'invoke', 'read')}\n${op(3, 'invoke', 'read')}`))).toContain(
+      'line 2: process 3 invokes',
+    );
+    expect(reasonOf(() => readJepsenEdn(`${op(3, 'invoke', 'read')}\n${op(3, 'ok', 'write', '1')}`))).toContain(
+      'line 2: process 3 completes :write',
+    );
     expect(reasonOf(() => readJepsenEdn('{:type :invoke, :f :read}'))).toBe('line 1: :process is missing');
     expect(reasonOf(() => readJepsenEdn('[1 2]'))).toContain('line 1: not a map');
     expect(reasonOf(() => readJepsenEdn(' ; nothing\n'))).toBe('the file is empty');
@@ -89,7 +98,12 @@ describe('jepsen histories', () => {
 });
 
 describe('jepsen-json', () => {
-  const event = (process: number | string, type: string, f: string, value: unknown): object => ({ process, type, f, value });
+  const event = (process: number | string, type: string, f: string, value: unknown): object => ({
+    process,
+    type,
+    f,
+    value,
+  });
   const events = [
     event(0, 'invoke', 'cas', [1, 2]),
     event('nemesis', 'info', 'start', null),
@@ -99,7 +113,11 @@ describe('jepsen-json', () => {
   ];
 
   it('reads one array on one line or on many', () => {
-    for (const text of [JSON.stringify(events), JSON.stringify(events, null, 2), `${events.map((e) => JSON.stringify(e)).join('\r\n')}\n`]) {
+    for (const text of [
+      JSON.stringify(events),
+      JSON.stringify(events, null, 2),
+      `${events.map((e) => JSON.stringify(e)).join('\r\n')}\n`,
+    ]) {
       const { operations, total } = readJepsenJson(text);
       expect(total).toBe(2);
       expect(operations.map(({ f, input, outcome }) => [f, input, outcome])).toEqual([['write', '"}],', 'ok']]);
@@ -113,7 +131,9 @@ describe('jepsen-json', () => {
 
   it('says where it is broken', () => {
     const lines = events.map((e) => JSON.stringify(e));
-    expect(reasonOf(() => readJepsenJson(`[${lines.join(',\n')}`))).toContain('line 1: the array that starts here is never closed');
+    expect(reasonOf(() => readJepsenJson(`[${lines.join(',\n')}`))).toContain(
+      'line 1: the array that starts here is never closed',
+    );
     expect(reasonOf(() => readJepsenJson(`[${lines.join(',\n').slice(0, -4)}`))).toContain('line 5: ');
     expect(reasonOf(() => readJepsenJson(`[${lines.join('\n')}]`))).toContain('line 2: a comma is missing');
     expect(reasonOf(() => readJepsenJson(`[\n{"process": 1,}]`))).toContain('line 2: not JSON');
@@ -124,7 +144,9 @@ describe('jepsen-json', () => {
 describe('mutex', () => {
   const judge = (text: string) => judgeMutex(readJepsenEdn(text).operations, unlimitedBudget());
   it('is held by one at a time', () => {
-    expect(judge(`${done(0, 'acquire', 'nil')} ${done(0, 'release', 'nil')} ${done(1, 'acquire', 'nil')}`).verdict).toBe('valid');
+    expect(
+      judge(`${done(0, 'acquire', 'nil')} ${done(0, 'release', 'nil')} ${done(1, 'acquire', 'nil')}`).verdict,
+    ).toBe('valid');
     expect(judge(`${done(0, 'acquire', 'nil')}\n${done(1, 'acquire', 'nil')}`)).toMatchObject({
       verdict: 'invalid',
       evidence: { operation: { line: 2, process: '1' }, statesPossible: ['held'] },

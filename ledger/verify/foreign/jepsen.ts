@@ -66,4 +66,3 @@ export function effectiveValue(operation: ForeignOperation): Value {
   const { outcome, output, input } = operation;
   return outcome === 'ok' && output !== undefined && output !== null ? output : input;
 }
-

@@ -33,7 +33,10 @@ describe('kv-log', () => {
 
   it.each([
     ['{:process 0, :type :invoke, :f :get, :key "a", :value nil', 'line 1: a form that starts here is never closed'],
-    [`${event(0, 'invoke', 'get', 'a', null)}\n${event(0, 'ok', 'get', 'b', '')}`, 'line 2: process 0 completes :get but its open'],
+    [
+      `${event(0, 'invoke', 'get', 'a', null)}\n${event(0, 'ok', 'get', 'b', '')}`,
+      'line 2: process 0 completes :get but its open',
+    ],
     [`${event(0, 'invoke', 'get', 'a', null)}\n${event(0, 'ok', 'get', 'a', null)}`, 'line 2: :ok :get needs a string'],
     [event(0, 'invoke', 'delete', 'a', null), 'line 1: :f is none of'],
     ['1 2', 'line 1: not one map'],
@@ -54,7 +57,8 @@ function isLinearizable(operations: readonly ForeignOperation[]): boolean {
     seen.add(key);
     return operations.some((operation) => {
       if (done.has(operation)) return false;
-      if (must.some((other) => other !== operation && !done.has(other) && other.completedAt < operation.invokedAt)) return false;
+      if (must.some((other) => other !== operation && !done.has(other) && other.completedAt < operation.invokedAt))
+        return false;
       const text = String(operation.input);
       if (operation.f === 'get' && (operation.outcome !== 'ok' || operation.output !== state)) return false;
       const next = operation.f === 'get' ? state : operation.f === 'put' ? text : state + text;

@@ -80,14 +80,25 @@ function searchKey(key: string, operations: readonly ForeignOperation[]): Search
     step,
     demand: demandOf(operations, wanted, states, blindState),
   };
-  return { key, operations, problem, stateName: (state) => (state === blindState ? 'a string that no get shows' : shorten(JSON.stringify(states[state]!))) };
+  return {
+    key,
+    operations,
+    problem,
+    stateName: (state) =>
+      state === blindState ? 'a string that no get shows' : shorten(JSON.stringify(states[state]!)),
+  };
 }
 
 /**
  * A get's text can be reached from a state that it begins with, by appends; or after a put whose text it begins with.
  * Strings with which no get to come begins are all alike until the next put: `blindState` stands for them.
  */
-function demandOf(operations: readonly ForeignOperation[], wanted: Int32Array, states: readonly string[], blindState: number): Demand {
+function demandOf(
+  operations: readonly ForeignOperation[],
+  wanted: Int32Array,
+  states: readonly string[],
+  blindState: number,
+): Demand {
   const requires = wanted.map((state, index) => (operations[index]!.f === 'get' ? state : -1));
   const targets = [...new Set(requires)].filter((target) => target >= 0);
   const supplies = operations.map(({ f }, index) =>

@@ -34,7 +34,7 @@ export function judgeMutex(operations: readonly ForeignOperation[], budget: Sear
       requires,
       supplies: Array.from(requires, (state) => [1 - state]),
       isMet: (state, target) => state === target,
-    isExact: true,
+      isExact: true,
     },
   };
   return judgeBySearch([{ key: null, operations, problem, stateName: (state) => stateNames[state]! }], budget);

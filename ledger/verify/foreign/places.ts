@@ -10,7 +10,14 @@ export function placeOf(operation: ForeignOperation): OperationPlace {
   const target = key === null ? '' : ` ${JSON.stringify(key)}`;
   const given = f === 'read' || f === 'get' ? '' : ` ${shorten(valueText(input))}`;
   const isSeen = (f === 'read' || f === 'get') && outcome === 'ok' && output !== undefined;
-  const result = outcome === 'info' ? ' → unknown' : outcome === 'fail' ? ' → failed' : isSeen ? ` → ${shorten(valueText(output))}` : ' → ok';
+  const result =
+    outcome === 'info'
+      ? ' → unknown'
+      : outcome === 'fail'
+        ? ' → failed'
+        : isSeen
+          ? ` → ${shorten(valueText(output))}`
+          : ' → ok';
   return { line: invokeLine, completeLine, process, text: `${f}${target}${given}${result}` };
 }
 

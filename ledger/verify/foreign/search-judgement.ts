@@ -51,7 +51,8 @@ function explain(
   budget: SearchBudget,
   nameOf: (key: SearchKey) => string,
 ): Judgement {
-  let best: { readonly key: SearchKey; readonly found: ReturnType<typeof explainSearch>; readonly at: number } | null = null;
+  let best: { readonly key: SearchKey; readonly found: ReturnType<typeof explainSearch>; readonly at: number } | null =
+    null;
   for (const key of invalid.slice(0, maxNamed)) {
     const found = explainSearch(key.problem, budget);
     const at = found === null ? Infinity : key.operations[found.operation]!.completedAt;

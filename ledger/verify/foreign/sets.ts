@@ -48,7 +48,11 @@ export function judgeSetFull(operations: readonly ForeignOperation[]): Judgement
   return { verdict: 'valid', keys: 1, notes: { reads: reads.length } };
 }
 
-const neverRead: Judgement = { verdict: 'unknown', keys: 1, reason: 'the set was never read: no :read completed with a value' };
+const neverRead: Judgement = {
+  verdict: 'unknown',
+  keys: 1,
+  reason: 'the set was never read: no :read completed with a value',
+};
 
 /** Reads that returned something, in order of completion. */
 function readsOf(operations: readonly ForeignOperation[], model: string): ForeignOperation[] {
@@ -61,7 +65,10 @@ function readsOf(operations: readonly ForeignOperation[], model: string): Foreig
     const { outcome, output } = operation;
     if (outcome !== 'ok' || output === undefined || output === null) continue;
     if (elementsOf(output) === undefined) {
-      throw new UserError(`a :read of a set returned ${shorten(valueText(output))}, not a collection`, operation.completeLine);
+      throw new UserError(
+        `a :read of a set returned ${shorten(valueText(output))}, not a collection`,
+        operation.completeLine,
+      );
     }
     reads.push(operation);
   }

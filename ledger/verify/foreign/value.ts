@@ -76,7 +76,10 @@ export function valueText(value: Value): string {
   if (value instanceof Sym) return value.text;
   if (value instanceof ValueSet) return `#{${value.items.map(valueText).sort().join(' ')}}`;
   if (value instanceof ValueMap) {
-    return `{${value.entries.map(([key, held]) => `${valueText(key)} ${valueText(held)}`).sort().join(', ')}}`;
+    return `{${value.entries
+      .map(([key, held]) => `${valueText(key)} ${valueText(held)}`)
+      .sort()
+      .join(', ')}}`;
   }
   if (value instanceof Tagged) return `#${value.tag} ${valueText(value.value)}`;
   return `[${(value as readonly Value[]).map(valueText).join(' ')}]`;

@@ -71,7 +71,13 @@ describe('checkRegister', () => {
   });
 
   it('creates once: two creates of an absent key cannot both succeed', () => {
-    const create = (value: string): RegisterOperation => ({ ...at(0, 9), f: 'cas', outcome: 'ok', expected: null, value });
+    const create = (value: string): RegisterOperation => ({
+      ...at(0, 9),
+      f: 'cas',
+      outcome: 'ok',
+      expected: null,
+      value,
+    });
     expect(checkRegister([create('a')], unlimitedBudget()).verdict).toBe('valid');
     expect(checkRegister([create('a'), create('b')], unlimitedBudget()).verdict).toBe('invalid');
   });

@@ -54,7 +54,12 @@ export interface RegisterFinding {
 /** The verdict; `unknown` lists the keys on which the budget ended. */
 export type CheckRegisterResult =
   | { readonly verdict: 'valid'; readonly keys: number }
-  | { readonly verdict: 'invalid'; readonly keys: number; readonly evidence: RegisterFinding; readonly invalidKeys: readonly string[] }
+  | {
+      readonly verdict: 'invalid';
+      readonly keys: number;
+      readonly evidence: RegisterFinding;
+      readonly invalidKeys: readonly string[];
+    }
   | { readonly verdict: 'unknown'; readonly keys: number; readonly undecidedKeys: readonly string[] };
 
 /** Absent, among value numbers. */
@@ -62,7 +67,8 @@ const absent = -1;
 
 /**
  * Judges the operations, in any order, key by key; every key starts with `initial` (default: absent). Keys whose written
- * values are all different, without deletes of keys that can be absent otherwise, are decided in O(n log n); others by search within the budget.
+ * values are all different are decided in O(n log n), whatever the concurrency (failed compare-and-sets may add a search); keys
+ * with repeated values, a delete where the key also starts absent among them, by search within the budget.
  */
 export function checkRegister(
   operations: readonly RegisterOperation[],

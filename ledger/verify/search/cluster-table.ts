@@ -7,7 +7,15 @@
  */
 
 import type { HistoryCut, RegisterHistory } from './register-history.ts';
-import { casKind, failedStatus, isCompleteAt, isRelevantAt, okStatus, readKind, writeKind } from './register-history.ts';
+import {
+  casKind,
+  failedStatus,
+  isCompleteAt,
+  isRelevantAt,
+  okStatus,
+  readKind,
+  writeKind,
+} from './register-history.ts';
 import { ValueIds } from './value-ids.ts';
 
 /** The cluster of the value that the key had at the start. */

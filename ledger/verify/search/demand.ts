@@ -80,11 +80,13 @@ export class DemandTracker {
     this.isInEffect[operation] = isInEffect ? 1 : 0;
     const target = requires[operation]!;
     if (target >= 0 && this.complete[operation] !== Infinity) {
-      if (!isInEffect) this.firstRequirer[target] = Math.min(this.firstRequirer[target]!, this.requirerPlace[operation]!);
+      if (!isInEffect)
+        this.firstRequirer[target] = Math.min(this.firstRequirer[target]!, this.requirerPlace[operation]!);
       this.settle(target);
     }
     for (const supplied of supplies[operation]!) {
-      if (!isInEffect) this.firstSupplier[supplied] = back(this.suppliers[supplied]!, this.firstSupplier[supplied]!, operation);
+      if (!isInEffect)
+        this.firstSupplier[supplied] = back(this.suppliers[supplied]!, this.firstSupplier[supplied]!, operation);
       this.settle(supplied);
     }
   }

@@ -105,7 +105,8 @@ class Linearizer {
     this.classStamp = new Int32Array(classCount);
     this.classBest = new Int32Array(classCount);
     this.state = problem.initialState;
-    this.demand = problem.demand === undefined ? null : new DemandTracker(problem.demand, problem.invoke, problem.complete);
+    this.demand =
+      problem.demand === undefined ? null : new DemandTracker(problem.demand, problem.invoke, problem.complete);
   }
 
   run(): SearchResult {
@@ -271,7 +272,8 @@ class Linearizer {
     const wanted = demand === undefined ? -1 : demand.requires[forced]!;
     const rank = (operation: number): number => {
       if (operation === forced) return -Infinity;
-      if (wanted >= 0 && demand!.supplies[operation]!.includes(wanted)) return complete[operation] === Infinity ? 0 : -1;
+      if (wanted >= 0 && demand!.supplies[operation]!.includes(wanted))
+        return complete[operation] === Infinity ? 0 : -1;
       return complete[operation]!;
     };
     const sorted = moves.slice(base).sort((x, y) => {

@@ -53,7 +53,15 @@ export function countDisagreements(options: OraclePlan): OracleRun {
     run.byMethod[verdict.method]++;
     if (verdict.method === 'relay' && expected === 'invalid') run.relayInvalid++;
     if ((verdict.kind !== expected || searched !== expected) && run.disagreements.length < 5) {
-      run.disagreements.push({ index, expected, judged: verdict.kind, searched, initial, method: verdict.method, ...history });
+      run.disagreements.push({
+        index,
+        expected,
+        judged: verdict.kind,
+        searched,
+        initial,
+        method: verdict.method,
+        ...history,
+      });
     }
   }
   return run;

@@ -13,12 +13,16 @@ describe('checkers against brute force, at length', () => {
     { seed: 105, histories: 30_000, values: 5, maxOperations: 13 },
   ]) {
     const kind = values === 0 ? 'unique' : values === 'refusals' ? 'unique, often refused' : `${values}`;
-    it(`agrees on ${histories} histories, up to ${maxOperations} operations, ${kind} values`, { timeout: 10 * minutes }, () => {
-      const run = countDisagreements({ seed, histories, values, maxOperations });
-      expect(run.disagreements).toEqual([]);
-      expect(run.valid + run.invalid).toBe(histories);
-      expect(run.invalid).toBeGreaterThan(histories / 20);
-      expect(run.relayInvalid).toBeGreaterThan(50);
-    });
+    it(
+      `agrees on ${histories} histories, up to ${maxOperations} operations, ${kind} values`,
+      { timeout: 10 * minutes },
+      () => {
+        const run = countDisagreements({ seed, histories, values, maxOperations });
+        expect(run.disagreements).toEqual([]);
+        expect(run.valid + run.invalid).toBe(histories);
+        expect(run.invalid).toBeGreaterThan(histories / 20);
+        expect(run.relayInvalid).toBeGreaterThan(50);
+      },
+    );
   }
 });

@@ -74,59 +74,147 @@ describe('literal histories with unique values', () => {
   });
 
   it('takes equal times for concurrent', () => {
-    expect(judge([['write', 1, 0, 0, 5], ['read', -1, 0, 5, 6]]).kind).toBe('valid');
-    expect(judge([['write', 1, 0, 0, 5], ['read', -1, 0, 6, 7]]).kind).toBe('invalid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, 5],
+        ['read', -1, 0, 5, 6],
+      ]).kind,
+    ).toBe('valid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, 5],
+        ['read', -1, 0, 6, 7],
+      ]).kind,
+    ).toBe('invalid');
   });
 
   it('allows an unknown write to appear late, to stay away, but not to come back', () => {
-    expect(judge([['write', 1, 0, 0, open], ['read', -1, 0, 5, 6], ['read', 1, 0, 7, 8]]).kind).toBe('valid');
-    expect(judge([['write', 1, 0, 0, open], ['read', -1, 0, 5, 6]]).kind).toBe('valid');
-    expect(judge([['write', 1, 0, 0, open], ['read', 1, 0, 5, 6], ['read', -1, 0, 7, 8]]).kind).toBe('invalid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, open],
+        ['read', -1, 0, 5, 6],
+        ['read', 1, 0, 7, 8],
+      ]).kind,
+    ).toBe('valid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, open],
+        ['read', -1, 0, 5, 6],
+      ]).kind,
+    ).toBe('valid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, open],
+        ['read', 1, 0, 5, 6],
+        ['read', -1, 0, 7, 8],
+      ]).kind,
+    ).toBe('invalid');
   });
 
   it('takes an unknown compare-and-set for done when its value was seen', () => {
-    const rows: Row[] = [['write', 1, 0, 0, 1], ['cas', 1, 2, 2, open], ['cas', 2, 3, 4, open], ['read', 3, 0, 6, 7]];
+    const rows: Row[] = [
+      ['write', 1, 0, 0, 1],
+      ['cas', 1, 2, 2, open],
+      ['cas', 2, 3, 4, open],
+      ['read', 3, 0, 6, 7],
+    ];
     expect(judge(rows).kind).toBe('valid');
     expect(judge([...rows, ['read', 2, 0, 8, 9]])).toMatchObject({ kind: 'invalid', evidence: { operation: 4 } });
-    const evidence = judge([['write', 1, 0, 0, 1], ['cas', 9, 2, 2, open], ['read', 2, 0, 6, 7]]).evidence;
+    const evidence = judge([
+      ['write', 1, 0, 0, 1],
+      ['cas', 9, 2, 2, open],
+      ['read', 2, 0, 6, 7],
+    ]).evidence;
     expect(evidence?.conflict).toEqual({ kind: 'never-written', value: 9 });
   });
 
   it('lets one compare-and-set take a value, not two, and no circle', () => {
-    const twice = judge([['write', 1, 0, 0, 1], ['cas', 1, 2, 2, 9], ['cas', 1, 3, 2, 9]]);
+    const twice = judge([
+      ['write', 1, 0, 0, 1],
+      ['cas', 1, 2, 2, 9],
+      ['cas', 1, 3, 2, 9],
+    ]);
     expect(twice.evidence?.conflict).toEqual({ kind: 'taken-twice', value: 1 });
     expect(twice.evidence?.witnesses).toEqual([1, 2]);
-    expect(judge([['cas', 1, 2, 0, 9], ['cas', 2, 1, 0, 9]]).evidence?.conflict.kind).toBe('cycle');
+    expect(
+      judge([
+        ['cas', 1, 2, 0, 9],
+        ['cas', 2, 1, 0, 9],
+      ]).evidence?.conflict.kind,
+    ).toBe('cycle');
   });
 
   it('wants nothing between a compare-and-set and the value it took', () => {
     // Another write must fall between 1 and 2: it is over before the compare-and-set begins.
-    const rows: Row[] = [['write', 1, 0, 0, 1], ['write', 5, 0, 2, 3], ['cas', 1, 2, 4, 5]];
+    const rows: Row[] = [
+      ['write', 1, 0, 0, 1],
+      ['write', 5, 0, 2, 3],
+      ['cas', 1, 2, 4, 5],
+    ];
     expect(judge(rows).kind).toBe('invalid');
-    expect(judge([['write', 1, 0, 0, 9], ['write', 5, 0, 2, 3], ['cas', 1, 2, 4, 5]]).kind).toBe('valid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, 9],
+        ['write', 5, 0, 2, 3],
+        ['cas', 1, 2, 4, 5],
+      ]).kind,
+    ).toBe('valid');
   });
 });
 
 describe('failed compare-and-sets', () => {
   it('are violations inside a tenure that nothing can interrupt', () => {
-    const rows: Row[] = [['write', 1, 0, 0, 1], ['write', 2, 0, 2, 9], ['denied', 1, 3, 3, 4], ['read', 1, 0, 6, 7]];
+    const rows: Row[] = [
+      ['write', 1, 0, 0, 1],
+      ['write', 2, 0, 2, 9],
+      ['denied', 1, 3, 3, 4],
+      ['read', 1, 0, 6, 7],
+    ];
     const conflict = { kind: 'denied', value: 1 };
     expect(judge(rows)).toMatchObject({ kind: 'invalid', evidence: { operation: 3, conflict, statesPossible: [2] } });
   });
 
   it('are explained by a concurrent write', () => {
-    expect(judge([['write', 1, 0, 0, 1], ['write', 2, 0, 2, 9], ['denied', 1, 3, 3, 4]])).toMatchObject({
+    expect(
+      judge([
+        ['write', 1, 0, 0, 1],
+        ['write', 2, 0, 2, 9],
+        ['denied', 1, 3, 3, 4],
+      ]),
+    ).toMatchObject({
       kind: 'valid',
       method: 'relay',
     });
-    expect(judge([['write', 1, 0, 0, 1], ['denied', 1, 3, 3, 4]]).kind).toBe('invalid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, 1],
+        ['denied', 1, 3, 3, 4],
+      ]).kind,
+    ).toBe('invalid');
   });
 
   it('are explained by an unseen unknown write or compare-and-set, each once', () => {
-    expect(judge([['write', 1, 0, 0, 1], ['write', 2, 0, 2, open], ['denied', 1, 3, 3, 4]]).kind).toBe('valid');
-    expect(judge([['write', 1, 0, 0, 1], ['cas', 1, 2, 2, open], ['denied', 1, 3, 3, 4]]).kind).toBe('valid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, 1],
+        ['write', 2, 0, 2, open],
+        ['denied', 1, 3, 3, 4],
+      ]).kind,
+    ).toBe('valid');
+    expect(
+      judge([
+        ['write', 1, 0, 0, 1],
+        ['cas', 1, 2, 2, open],
+        ['denied', 1, 3, 3, 4],
+      ]).kind,
+    ).toBe('valid');
     // The value seen afterwards shows that 1 was still there.
-    const rows: Row[] = [['write', 1, 0, 0, 1], ['cas', 1, 2, 2, open], ['denied', 1, 3, 3, 4], ['read', 1, 0, 5, 6]];
+    const rows: Row[] = [
+      ['write', 1, 0, 0, 1],
+      ['cas', 1, 2, 2, open],
+      ['denied', 1, 3, 3, 4],
+      ['read', 1, 0, 5, 6],
+    ];
     expect(judge(rows).kind).toBe('invalid');
   });
 

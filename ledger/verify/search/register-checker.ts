@@ -120,8 +120,10 @@ export class RegisterChecker {
       const operation = order[completions - 1]!;
       return { time: history.complete[operation]!, operation };
     };
-    const prefix = smallestPrefix(0, order.length, (completions) =>
-      this.judgeCut(history, operations, initial, cutAt(completions)).kind,
+    const prefix = smallestPrefix(
+      0,
+      order.length,
+      (completions) => this.judgeCut(history, operations, initial, cutAt(completions)).kind,
     );
     const operation = order[prefix.completions - 1]!;
     const { violation } = this.judgeCut(history, operations, initial, cutAt(prefix.completions));
@@ -152,7 +154,8 @@ export class RegisterChecker {
     // The latest written first: the likeliest.
     for (let index = others.length - 1; index >= 0; index--) {
       const other = others[index]!;
-      if (history.kind[other] !== readKind) values.add(history.kind[other] === 1 ? history.a[other]! : history.b[other]!);
+      if (history.kind[other] !== readKind)
+        values.add(history.kind[other] === 1 ? history.a[other]! : history.b[other]!);
     }
     values.add(initial);
     const probes = Math.min(maxStateProbes, Math.ceil(maxStateProbeWork / (others.length + 1)));
@@ -210,23 +213,24 @@ export class RegisterChecker {
     clusters: readonly number[],
   ): number[] {
     const values = new Set(clusters.map((cluster) => this.table.value[cluster]!));
-    const found = clusters.map((cluster) => this.table.writer[cluster]!).filter((op) => op !== none && op !== initialWriter);
+    const found = clusters
+      .map((cluster) => this.table.writer[cluster]!)
+      .filter((op) => op !== none && op !== initialWriter);
     for (const operation of operations) {
       const isSeen = history.kind[operation] === readKind && values.has(history.b[operation]!);
       if (isSeen && isRelevantAt(history, operation, cut)) found.push(operation);
     }
     if (found.length === 0) return [];
     const certain = found.filter((op) => history.status[op] === okStatus && isCompleteAt(history, op, cut));
-    const first = certain.reduce((x, y) => (history.complete[y]! < history.complete[x]! ? y : x), certain[0] ?? found[0]!);
+    const first = certain.reduce(
+      (x, y) => (history.complete[y]! < history.complete[x]! ? y : x),
+      certain[0] ?? found[0]!,
+    );
     const last = found.reduce((x, y) => (history.invoke[y]! > history.invoke[x]! ? y : x));
     return first === last ? [first] : [first, last];
   }
 
-  private explainBySearch(
-    history: RegisterHistory,
-    operations: Uint32Array,
-    initial: number,
-  ): RegisterEvidence | null {
+  private explainBySearch(history: RegisterHistory, operations: Uint32Array, initial: number): RegisterEvidence | null {
     const { problem, operations: chosen, values } = registerProblem(history, operations, initial);
     const found = explainSearch(problem, this.budget);
     if (found === null) return null;

@@ -83,4 +83,3 @@ export function registerProblem(history: RegisterHistory, operations: Uint32Arra
     values,
   };
 }
-

@@ -26,7 +26,8 @@ export function isLinearizableByBruteForce(history: RegisterHistory, initial: nu
     } else if (!(status[op] === failedStatus && kind[op] !== casKind)) must.push(op);
   }
   const seen = new Set<string>();
-  const isOpenTo = (op: number, done: number): boolean => must.every((m) => (done & (1 << m)) !== 0 || m === op || !(complete[m]! < invoke[op]!));
+  const isOpenTo = (op: number, done: number): boolean =>
+    must.every((m) => (done & (1 << m)) !== 0 || m === op || !(complete[m]! < invoke[op]!));
   const visit = (done: number, state: number): boolean => {
     if (must.every((op) => (done & (1 << op)) !== 0)) return true;
     const key = `${done} ${state}`;
@@ -116,7 +117,8 @@ function mutate(history: RegisterHistory, prng: Prng, values: number): void {
   if (history.kind[op] === readKind) history.b[op] = other;
   else if (history.kind[op] === casKind) {
     if (prng.chance(0.5)) history.a[op] = other;
-    else if (history.status[op] !== unknownStatus) history.status[op] = history.status[op] === okStatus ? failedStatus : okStatus;
+    else if (history.status[op] !== unknownStatus)
+      history.status[op] = history.status[op] === okStatus ? failedStatus : okStatus;
   } else if (history.status[op] === okStatus && prng.chance(0.5)) {
     history.status[op] = unknownStatus;
     history.complete[op] = Infinity;
