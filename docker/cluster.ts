@@ -8,6 +8,8 @@
 import { present } from '../lib/assert.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { ClockProbe, Cluster, EffectProbe, Endpoint, LinkRule, NodeState, ProbeResult } from '../chaos/ports.ts';
+import { findRun, takeOwnership } from './adoption.ts';
+import type { FoundRun } from './adoption.ts';
 import { clockOffsets, readClocks } from './clock-fault.ts';
 import type { CommandResult } from './command.ts';
 import { SeatContainer, zarisPorts } from './containers.ts';
@@ -104,22 +106,64 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     }
   }
 
+  /**
+   * Takes over what a dead harness left of this run: its seats, containers and disks as they stand, faults and all; the caller
+   * heals them. Nothing is removed when this fails. Throws EnvironmentError when there is not enough left.
+   */
+  static async adopt(options: Omit<DockerClusterOptions, 'image' | 'base' | 'nodeCount'>): Promise<DockerCluster> {
+    process.env['TESTCONTAINERS_RYUK_DISABLED'] = 'true';
+    const { docker } = options.engine;
+    const found = await findRun(docker, options.runId, options.ports ?? zarisPorts);
+    if (found.kind === 'impossible')
+      throw new EnvironmentError(
+        `Run ${options.runId} cannot go on (${found.why}); "certify verify" judges what there is.`,
+      );
+    await takeOwnership(docker, options.runId);
+    const { run } = found;
+    const cluster = new DockerCluster({
+      ...options,
+      image: run.image,
+      base: run.base,
+      nodeCount: run.nodes.length,
+      ...(run.memoryBytes > 0 ? { memoryBytes: run.memoryBytes } : {}),
+    });
+    await cluster.reopen(run);
+    return cluster;
+  }
+
+  private async reopen(run: FoundRun): Promise<void> {
+    const ports = this.options.ports ?? zarisPorts;
+    this.network = run.network;
+    for (const { nodeId, index, seat, ip, hostClientPort, hostHttpPort, containerId } of run.nodes) {
+      this.known.set(nodeId, { nodeId, ip, ports, hostClientPort, hostHttpPort });
+      const life = this.createLife(nodeId, index, seat, { containerId });
+      this.lives.set(nodeId, life);
+      await life.watchAdopted();
+      this.nextIndex = Math.max(this.nextIndex, index + 1);
+    }
+    this.links = await this.openLinksOf(run.network);
+  }
+
   private async open(nodeCount: number): Promise<void> {
     const labels = labelsOf(this.options.runId, this.owner, 'network');
     this.network = await createNetwork(this.options.engine.docker, this.name('net'), labels);
     const indexes = Array.from({ length: nodeCount }, () => this.nextIndex++);
     const results = await Promise.allSettled(indexes.map((index) => this.createSeat(index)));
     throwFirst(results);
-    this.links = await Links.open({
+    this.links = await this.openLinksOf(this.network);
+    await this.links.setRules([]);
+    throwFirst(await Promise.allSettled([...this.lives.values()].map((life) => life.start())));
+  }
+
+  private openLinksOf(network: RunNetwork): Promise<Links> {
+    return Links.open({
       engine: this.options.engine,
       clock: this.options.clock,
       seats: () => this.linkedSeats(),
-      gateway: this.network.gateway,
+      gateway: network.gateway,
       listenPort: (this.options.ports ?? zarisPorts).http,
       onSet: (nodeId, via) => this.options.onEffect?.({ kind: 'links', nodeId, atMs: this.options.clock.nowMs(), via }),
     });
-    await this.links.setRules([]);
-    throwFirst(await Promise.allSettled([...this.lives.values()].map((life) => life.start())));
   }
 
   private linkedSeats(): ReadonlyMap<string, LinkedSeat> {
@@ -166,9 +210,15 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     }
   }
 
-  private createLife(nodeId: string, index: number, seat: Seat): NodeLife {
+  private createLife(
+    nodeId: string,
+    index: number,
+    seat: Seat,
+    adopted?: { readonly containerId: string | null },
+  ): NodeLife {
     const { options } = this;
     return new NodeLife({
+      ...(adopted === undefined ? {} : { adopted }),
       engine: options.engine,
       clock: options.clock,
       nodeId,
@@ -199,6 +249,11 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     const life = this.lives.get(nodeId);
     if (life === undefined) throw new Error(`There is no node ${nodeId} in this cluster.`);
     return life;
+  }
+
+  /** The image that its nodes run. */
+  get image(): string {
+    return this.options.image;
   }
 
   get runId(): string {

@@ -2,7 +2,7 @@
  * Saves what each incarnation of a node wrote, bounded in size, also of those that were killed. When it is missing the
  * autopsy of a loss has no witness from inside the node.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 
@@ -56,4 +56,13 @@ export function saveIncarnationLog(folder: string, nodeId: string, incarnation: 
   const file = join(folder, `${nodeId}-${incarnation}.log`);
   writeFileSync(file, text);
   return file;
+}
+
+/** The highest incarnation of a node whose log lies in the folder; 0 when none does. */
+export function lastSavedIncarnation(folder: string, nodeId: string): number {
+  if (!existsSync(folder)) return 0;
+  const numbers = readdirSync(folder).map((name) =>
+    name.startsWith(`${nodeId}-`) ? Number(/-(\d+)\.log$/.exec(name)?.[1] ?? 0) : 0,
+  );
+  return Math.max(0, ...numbers);
 }

@@ -21,7 +21,7 @@ export const labelNames = {
   kept: 'zaris.kept',
 } as const;
 
-export type Role = 'node' | 'seat' | 'network' | 'disk' | 'kept';
+export type Role = 'node' | 'seat' | 'network' | 'disk' | 'kept' | 'owner';
 
 /** Who made a thing: a process, told apart from any later process with the same id. */
 export interface Owner {

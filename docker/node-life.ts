@@ -14,7 +14,7 @@ import { NodeContainer } from './containers.ts';
 import type { NodeSpec } from './containers.ts';
 import type { Engine } from './engine.ts';
 import { messageOf } from './errors.ts';
-import { readIncarnationLog, saveIncarnationLog } from './incarnation-logs.ts';
+import { lastSavedIncarnation, readIncarnationLog, saveIncarnationLog } from './incarnation-logs.ts';
 import { processBelongsTo, processIsGone } from './netns.ts';
 import type { Seat } from './netns.ts';
 import { runOutOfMemory } from './out-of-memory.ts';
@@ -40,6 +40,8 @@ export interface NodeLifeOptions {
   readonly clockFaults: boolean;
   readonly volumeLabels: Record<string, string>;
   readonly logsDir: string;
+  /** Taken over from a dead harness: its container, if it has one. Its log is read from where the engine keeps it. */
+  readonly adopted?: { readonly containerId: string | null };
   readonly onEffect: (effect: Effect) => void;
   readonly onLogLost: (reason: string) => void;
 }
@@ -69,6 +71,14 @@ export class NodeLife {
     this.nodeId = options.nodeId;
     this.seat = options.seat;
     this.docker = options.engine.docker;
+    if (options.adopted === undefined) return;
+    this.containerId = options.adopted.containerId;
+    this.incarnation = lastSavedIncarnation(options.logsDir, options.nodeId) + 1;
+  }
+
+  /** After taking over: the log of what runs now will be saved when it ends. */
+  async watchAdopted(): Promise<void> {
+    this.unsavedStart = (await this.inspect())?.State.StartedAt ?? null;
   }
 
   /** The id of the current container; null before the first start and after a wipe. */

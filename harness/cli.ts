@@ -14,6 +14,7 @@ import { defaults, type RunSettings } from './settings.ts';
 export type Command =
   | { readonly kind: 'run'; readonly settings: RunSettings }
   | { readonly kind: 'verify'; readonly run: string; readonly resultsDir: string }
+  | { readonly kind: 'resume'; readonly run: string; readonly resultsDir: string }
   | { readonly kind: 'report'; readonly run: string; readonly resultsDir: string }
   | { readonly kind: 'check'; readonly argv: readonly string[] }
   | { readonly kind: 'list'; readonly resultsDir: string }
@@ -65,6 +66,13 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
       (each) =>
         each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
       (options) => choose({ kind: 'verify', run: String(options.run), resultsDir: options.results }),
+    )
+    .command(
+      'resume <run>',
+      'Go on with a run whose harness died, or judge what there is where it cannot go on',
+      (each) =>
+        each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
+      (options) => choose({ kind: 'resume', run: String(options.run), resultsDir: options.results }),
     )
     .command(
       'report <run>',

@@ -24,6 +24,12 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
       return (await import('./commands/run-command.ts')).runCommand(command.settings, interruption);
     case 'verify':
       return (await import('./commands/verify-command.ts')).verifyCommand(command.resultsDir, command.run);
+    case 'resume':
+      return (await import('./commands/resume-command.ts')).resumeCommand(
+        command.resultsDir,
+        command.run,
+        interruption,
+      );
     case 'report':
       return (await import('./commands/verify-command.ts')).reportCommand(command.resultsDir, command.run);
     case 'check':

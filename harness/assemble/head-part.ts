@@ -111,9 +111,13 @@ export function versionsPart(meta: Meta): RunReport['versions'] {
   return [...versions, ...(factsOf(meta).versions ?? [])];
 }
 
-export function phasesPart(meta: Meta): RunReport['phases'] {
+/** Phases as they ran; one that the harness did not live to end lasts until the last recorded instant. */
+export function phasesPart(meta: Meta, lastNs: number): RunReport['phases'] {
   return phaseNames.flatMap((name) => {
     const phase = meta(`phase:${name}`) as { fromNs: number; toNs: number } | undefined;
-    return phase === undefined ? [] : [{ name, fromMs: phase.fromNs / 1e6, toMs: phase.toNs / 1e6 }];
+    if (phase !== undefined) return [{ name, fromMs: phase.fromNs / 1e6, toMs: phase.toNs / 1e6 }];
+    const started = meta(`started:${name}`);
+    if (typeof started !== 'number' || meta('end') !== undefined || started > lastNs) return [];
+    return [{ name, fromMs: started / 1e6, toMs: lastNs / 1e6 }];
   });
 }

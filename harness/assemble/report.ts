@@ -46,7 +46,8 @@ const noEnd: RunEnd = {
 /** Assembles the report. Reads every operation once. */
 export function assembleReport(reader: LedgerReader, judgement: Judgement): RunReport {
   const meta: Meta = (key) => reader.meta(key);
-  const end = (meta('end') as RunEnd | undefined) ?? noEnd;
+  const ended = meta('end') as RunEnd | undefined;
+  const end: RunEnd = ended ?? { ...noEnd, reasons: [...noEnd.reasons, ...storedReasons(meta)] };
   const part = faultPart(reader.faults(), new Map((meta('unsupported') ?? []) as [string, string][]));
   const changes = [...reader.epochChanges()];
   const epochs = changes.flatMap((change): EpochChange[] =>
@@ -67,8 +68,8 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
   const reach = new Reach(part.faults, changes);
   const stream = new StreamPart(reach);
   for (const operation of reader.operations()) stream.add(operation);
-  const phases = phasesPart(meta);
-  const endNs = endOf(meta, phases);
+  const phases = phasesPart(meta, stream.lastMs * 1e6);
+  const endNs = endOf(meta, phases, stream.lastMs * 1e6);
   const load = phases.find((phase) => phase.name === 'load');
   const canary = canaryPart(judgement, end);
   const runTag = textOf(meta('runTag'));
@@ -116,11 +117,38 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
     limits: limitsOf(meta, part),
     ledger: {
       bytes: reader.size().fileBytes,
-      gaps: [...reader.gaps()].map((gap) => ({ fromMs: gap.fromNs / 1e6, toMs: gap.toNs / 1e6, reason: gap.reason })),
+      gaps: gapsOf(reader, ended === undefined ? stream.lastMs : null, phases, meta),
     },
     peakMemoryBytes: end.peakMemoryBytes,
   };
-  return { ...report, verdict: verdictPart(report, judgement, end, canary, meta) };
+  return {
+    ...report,
+    verdict: verdictPart(report, ended === undefined ? withoutRecovery(judgement) : judgement, end, canary, meta),
+  };
+}
+
+const storedReasons = (meta: Meta): readonly VerdictReason[] => (meta('reasons') ?? []) as readonly VerdictReason[];
+
+/** A run that was cut off under its faults had no chance to recover: nothing is said of it. */
+const withoutRecovery = (judgement: Judgement): Judgement => ({ ...judgement, notRecovered: [] });
+
+/** The ledger's gaps, and the one that an unfinished run ends with. */
+function gapsOf(
+  reader: LedgerReader,
+  cutOffMs: number | null,
+  phases: RunReport['phases'],
+  meta: Meta,
+): RunReport['ledger']['gaps'] {
+  const gaps = [...reader.gaps()].map((gap) => ({
+    fromMs: gap.fromNs / 1e6,
+    toMs: gap.toNs / 1e6,
+    reason: gap.reason,
+  }));
+  if (cutOffMs === null) return gaps;
+  const load = phases.find((phase) => phase.name === 'load');
+  const plannedMs = Number(settingsOf(meta)['durationMs'] ?? 0);
+  const toMs = Math.max(cutOffMs, (load?.fromMs ?? cutOffMs) + plannedMs);
+  return [...gaps, { fromMs: cutOffMs, toMs, reason: 'the harness ended here, before the end of the run' }];
 }
 
 function verdictPart(
@@ -194,9 +222,9 @@ function withTotals(findings: RunReport['findings'], judgement: Judgement): RunR
   return { ...findings, total: totals.reduce((sum, each) => sum + each.count, 0), totals };
 }
 
-function endOf(meta: Meta, phases: RunReport['phases']): number {
+function endOf(meta: Meta, phases: RunReport['phases'], lastNs: number): number {
   const ended = meta('endedAtNs');
-  return typeof ended === 'number' ? ended : Math.max(0, ...phases.map((phase) => phase.toMs * 1e6));
+  return typeof ended === 'number' ? ended : Math.max(lastNs, ...phases.map((phase) => phase.toMs * 1e6));
 }
 
 function nodeIdsOf(part: FaultPart, epochs: readonly EpochChange[], meta: Meta): string[] {

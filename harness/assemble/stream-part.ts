@@ -16,6 +16,8 @@ export class StreamPart {
   private readonly series = new SeriesBuilder();
   private readonly latency: Histogram = newHistogram();
   private longestMs = 0;
+  /** Last instant that any operation tells, ms. */
+  lastMs = 0;
   private acknowledgedWrites = 0;
   private readonly counts = new Map<string, { ok: number; fail: number; info: number }>();
   private readonly reach: Reach;
@@ -32,6 +34,7 @@ export class StreamPart {
     count[outcome]++;
     const acknowledgedWrite = outcome === 'ok' && f !== 'read';
     const endedAtMs = returnNs === null ? null : returnNs / 1e6;
+    this.lastMs = Math.max(this.lastMs, endedAtMs ?? invokeNs / 1e6);
     this.series.add({ invokedAtMs: invokeNs / 1e6, endedAtMs, acknowledgedWrite, refusal: refusalOf(operation) });
     if (!acknowledgedWrite || returnNs === null) return;
     this.acknowledgedWrites++;

@@ -4,9 +4,12 @@
 import { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { findRun } from '../../docker/adoption.ts';
 import { DockerCluster, type NodeAddress as DockerAddress } from '../../docker/cluster.ts';
-import { ensureEngine } from '../../docker/engine.ts';
-import { ensureNodeImage } from '../../docker/image.ts';
+import { zarisPorts } from '../../docker/containers.ts';
+import { type Engine, ensureEngine } from '../../docker/engine.ts';
+import { ensureNodeImage, type NodeImage } from '../../docker/image.ts';
+import type { Effect } from '../../docker/node-life.ts';
 import { keepRun, sweep } from '../../docker/sweep.ts';
 import type { NodeEndpoints } from '../systems/system.ts';
 import type { OpenClusterOptions, RunCluster } from './run-cluster.ts';
@@ -16,38 +19,60 @@ const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 const logTailChars = 4_000;
 const host = '127.0.0.1';
 
-/** Starts one container per node. Rejects with EnvironmentError; then nothing is left behind. */
+/** Starts one container per node, or takes over those of a dead harness. Rejects with EnvironmentError; a start leaves nothing behind then. */
 export async function openDockerCluster(options: OpenClusterOptions): Promise<RunCluster> {
-  const { runId, say } = options;
-  const engine = await ensureEngine({ say });
+  const engine = await ensureEngine({ say: options.say });
+  const common = {
+    engine,
+    clock: options.clock,
+    runId: options.runId,
+    environment: (nodeId: string, index: number, addresses: ReadonlyMap<string, DockerAddress>) =>
+      options.environment(nodeId, index, [...addresses.values()].map(endpointsOf)),
+    logsDir: options.logsDir,
+    say: options.say,
+    onEffect: ({ kind, nodeId, atMs }: Effect) => {
+      if (kind === 'killed') options.onDeath?.(nodeId, atMs);
+    },
+  };
+  if (options.adopt === true) return runClusterOf(await DockerCluster.adopt(common), engine, options.runId);
+  await sweepDead(engine, options.say);
+  const image = await imageOf(engine, options);
+  const cluster = await DockerCluster.start({
+    ...common,
+    image: image.name,
+    base: image.base,
+    nodeCount: options.nodeCount,
+  });
+  return runClusterOf(cluster, engine, options.runId);
+}
+
+/** Why a run cannot be taken over; null when it can. Throws EnvironmentError when no engine answers. */
+export async function adoptionObstacle(runId: string): Promise<string | null> {
+  const { docker } = await ensureEngine({ say: () => undefined });
+  const found = await findRun(docker, runId, zarisPorts);
+  return found.kind === 'found' ? null : found.why;
+}
+
+async function sweepDead(engine: Engine, say: (line: string) => void): Promise<void> {
   const report = await sweep(engine.docker);
   for (const swept of report.swept) {
     say(
       `Removed what run ${swept.runId} had left behind (${swept.containers} containers, ${swept.networks} networks; ${swept.proof ?? 'by name'}).`,
     );
   }
+}
+
+async function imageOf(engine: Engine, options: OpenClusterOptions): Promise<NodeImage> {
   const entry = options.nodeEntry;
-  const image = await ensureNodeImage({
+  return await ensureNodeImage({
     docker: engine.docker,
     projectDir,
-    say,
+    say: options.say,
     ...(entry === null ? {} : { entry, extraFolders: [entry.split('/')[0] ?? ''] }),
   });
-  const cluster = await DockerCluster.start({
-    engine,
-    clock: options.clock,
-    runId,
-    image: image.name,
-    base: image.base,
-    nodeCount: options.nodeCount,
-    environment: (nodeId, index, addresses) =>
-      options.environment(nodeId, index, [...addresses.values()].map(endpointsOf)),
-    logsDir: options.logsDir,
-    say,
-    onEffect: ({ kind, nodeId, atMs }) => {
-      if (kind === 'killed') options.onDeath?.(nodeId, atMs);
-    },
-  });
+}
+
+function runClusterOf(cluster: DockerCluster, engine: Engine, runId: string): RunCluster {
   return {
     cluster,
     addresses: () =>
@@ -57,11 +82,11 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
           ? { host: address.ip, clientPort: address.ports.client, httpPort: address.ports.http }
           : { host, clientPort: address.hostClientPort, httpPort: address.hostHttpPort }),
       })),
-    build: image.name,
+    build: cluster.image,
     engine: `Docker ${engine.version}`,
     versions: [
       { name: 'Docker engine', value: engine.version },
-      { name: 'node image', value: image.name },
+      { name: 'node image', value: cluster.image },
     ],
     logTail: async (nodeId) => (await cluster.logs(nodeId)).slice(-logTailChars),
     keep: async () => {

@@ -26,8 +26,8 @@ export const timerSleeper: Sleeper = {
 export async function playChaos(options: ChaosOptions): Promise<ChaosControl> {
   const { settings, cluster, status, journal, events, clock, folder, against } = options;
   const unsupported = await cluster.unsupported();
-  const schedule = scheduleOf(settings, unsupported);
-  writeWhole(folder.schedule, `${formatSchedule(schedule)}\n`);
+  const schedule = options.schedule ?? scheduleOf(settings, unsupported);
+  if (options.schedule === null) writeWhole(folder.schedule, `${formatSchedule(schedule)}\n`);
   options.onSchedule(schedule, unsupported);
   const run = startChaos({
     schedule,

@@ -46,6 +46,11 @@ export class LedgerFaultJournal implements FaultJournal {
     });
   }
 
+  /** Takes in what an earlier harness of this run wrote; nothing is written again. */
+  restore(records: readonly FaultRecord[]): void {
+    for (const record of records) this.note(record);
+  }
+
   /** The faults that may explain what happens to a node now: open ones, and those just healed. */
   explains(nodeId: string): readonly string[] {
     const nowMs = this.clock.nowMs();

@@ -6,7 +6,6 @@ import { encodeValue } from '../../ledger/values.ts';
 import { Prng } from '../../lib/prng.ts';
 import { Mix } from '../../workloads/mix.ts';
 import type { ActiveRun } from './open-run.ts';
-import { LedgerFaultJournal } from './fault-journal.ts';
 import { aborted } from './interruption.ts';
 import { clockText } from './live-line.ts';
 import { Load } from './load.ts';
@@ -26,7 +25,7 @@ const memoryEveryMs = 1_000;
 /** Runs until the duration is over or something ends it early; resolves healed. */
 export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<void> {
   const { settings, world, clock } = state;
-  const journal = new LedgerFaultJournal(state.ledger, clock, state.tally);
+  const { journal } = state;
   const load = new Load({
     workload: makeWorkload(state),
     executor: state.executor,
@@ -51,6 +50,7 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
       const loading = load.start();
       chaos = await world.startChaos({
         settings,
+        schedule: state.resumed?.schedule ?? null,
         journal,
         clock,
         folder: state.folder,
@@ -59,7 +59,8 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
         events: active.events,
         against: (reason) => state.against(reason),
         onSchedule: (schedule, unsupported) => {
-          unawaited(state.ledger.meta('schedule', schedule));
+          if (state.resumed?.schedule === undefined || state.resumed.schedule === null)
+            unawaited(state.ledger.meta('schedule', schedule));
           unawaited(state.ledger.meta('unsupported', [...unsupported]));
           state.print(
             `Faults: ${schedule.events.length} planned (saved in schedule.json), healing from ${clockText(schedule.healFromMs)} on`,
@@ -67,7 +68,7 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
         },
       });
       const time = new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, settings.durationMs);
+        const timer = setTimeout(resolve, state.loadMs);
         end.signal.addEventListener('abort', () => clearTimeout(timer));
       });
       // A schedule that is over does not end the load; one that fails does.
@@ -122,7 +123,8 @@ async function healAndDrain(state: RunState, load: Load, chaos: ChaosControl | n
 function makeWorkload(state: RunState): Mix {
   const { settings, keys, runTag } = state;
   return new Mix(settings.mix, {
-    prng: new Prng(settings.seed).fork('workload'),
+    prng: new Prng(settings.seed).fork(state.resumed === null ? 'workload' : `workload ${state.resumed.count}`),
+    ...(state.resumed === null ? {} : { keyTag: `${state.resumed.count}-` }),
     values: {
       encode: (operationId) => encodeValue(runTag, operationId, settings.valueBytes),
       element: (operationId) => encodeValue(runTag, operationId, 0),

@@ -10,6 +10,7 @@ import { plantCanary } from './canary.ts';
 import { EpochWatch } from './epoch-watch.ts';
 import { unawaited } from './ports.ts';
 import type { RunState } from './run-state.ts';
+import { takeUp, takeUpKeys, verifyTakenUp } from './take-up.ts';
 
 /** Sessions beside those of the load: one for the canary, one for the retirer. */
 export const extraSessions = 2;
@@ -39,6 +40,7 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
       ...settings.nodeEnvironment,
     }),
     nodeEntry: settings.nodeEntry,
+    adopt: state.resumed !== null,
     clock,
     say: (line) => state.print(line),
     signal,
@@ -46,7 +48,12 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
   state.cluster = cluster;
   const system = world.system.connect({ plan, addresses: cluster.addresses(), nowMs: () => clock.nowMs() });
   state.partitionOf = (key) => system.partitionOf(key);
+  if (state.resumed !== null) await takeUp(state, cluster.cluster, state.resumed);
   await whole(state, system, cluster, signal);
+  if (state.resumed !== null) {
+    await verifyTakenUp(state, state.resumed);
+    takeUpKeys(state, state.resumed);
+  }
   const facts = await system.facts();
   await ledger.meta('facts', {
     ...facts,

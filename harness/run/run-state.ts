@@ -8,11 +8,14 @@ import { type LiveLoss, LiveCheck } from './live-check.ts';
 import { type PhaseLimits, phaseLimits, PhaseRunner } from './phases.ts';
 import type { RunCluster } from '../clusters/run-cluster.ts';
 import type { RunFolder } from '../results.ts';
-import { describeMix } from '../../workloads/mix.ts';
 import type { RunSettings } from '../settings.ts';
+import { storedSettings } from '../stored-settings.ts';
+import { currentOwner } from '../../docker/labels.ts';
 import type { ClusterPlan } from '../systems/system.ts';
 import type { VerdictReason } from '../verdict.ts';
 import { RunClock } from './run-clock.ts';
+import { LedgerFaultJournal } from './fault-journal.ts';
+import type { Resumption } from './resumption.ts';
 import { Executor } from './executor.ts';
 import { type RunLedger, unawaited } from './ports.ts';
 import { Tally } from './tally.ts';
@@ -46,6 +49,9 @@ export class RunState {
   readonly liveCheck: LiveCheck;
   readonly keys: KeyRegister;
   readonly executor: Executor;
+  readonly journal: LedgerFaultJournal;
+  /** Null unless an earlier harness of this run has died. */
+  readonly resumed: Resumption | null;
   readonly plan: ClusterPlan;
   /** Named in every value of the run. */
   readonly runTag: string;
@@ -69,11 +75,19 @@ export class RunState {
   private readonly reasons: VerdictReason[] = [];
   private peakMemoryBytes = 0;
 
-  constructor(settings: RunSettings, world: World, folder: RunFolder, ledger: RunLedger) {
+  constructor(
+    settings: RunSettings,
+    world: World,
+    folder: RunFolder,
+    ledger: RunLedger,
+    resumed: Resumption | null = null,
+  ) {
     this.settings = settings;
     this.world = world;
     this.folder = folder;
     this.ledger = ledger;
+    this.resumed = resumed;
+    this.reasons.push(...(resumed?.reasons ?? []));
     this.clock = new RunClock(world.clock, ledger.nowNs());
     this.runTag = runTagOf(folder.runId);
     this.limits = runLimits(settings);
@@ -88,19 +102,25 @@ export class RunState {
       out: world.out,
       tally: this.tally,
       nowMs: () => this.clock.nowMs(),
-      durationMs: settings.durationMs,
+      durationMs: this.loadMs,
     });
     this.phases = new PhaseRunner(
       this.clock,
-      (name) => world.logger.info({ phase: name }, 'phase starts'),
-      (record) =>
+      (name) => {
+        world.logger.info({ phase: name }, 'phase starts');
+        if (name !== 'load' || this.loadFromNs === null) unawaited(ledger.meta(`started:${name}`, this.clock.nowNs()));
+      },
+      (record) => {
+        const fromNs = this.clock.nsOf(record.fromMs);
         unawaited(
           ledger.meta(`phase:${record.name}`, {
-            fromNs: this.clock.nsOf(record.fromMs),
+            fromNs: record.name === 'load' ? (this.loadFromNs ?? fromNs) : fromNs,
             toNs: this.clock.nsOf(record.toMs),
           }),
-        ),
+        );
+      },
     );
+    this.journal = new LedgerFaultJournal(ledger, this.clock, this.tally);
     this.liveCheck = new LiveCheck((loss) => this.lossSeen(loss));
     this.keys = new KeyRegister({
       maxLiveKeys: settings.maxLiveKeys,
@@ -128,7 +148,18 @@ export class RunState {
   against(reason: VerdictReason): void {
     if (this.reasons.some((known) => known.verdict === reason.verdict && known.reason === reason.reason)) return;
     this.reasons.push(reason);
+    // Kept at once: a harness that dies later must not take it along.
+    unawaited(this.ledger.meta('reasons', this.reasons));
     this.world.logger.warn({ verdict: reason.verdict }, reason.reason);
+  }
+
+  /** How long load and faults run from now on, ms. */
+  get loadMs(): number {
+    return this.resumed?.remainingMs ?? this.settings.durationMs;
+  }
+
+  private get loadFromNs(): number | null {
+    return this.resumed?.loadFromNs ?? null;
   }
 
   get reasonsAgainst(): readonly VerdictReason[] {
@@ -172,16 +203,9 @@ export class RunState {
   }
 
   private writeSettings(): void {
-    const { mix, ratePerSecond, maxOperations, ...rest } = this.settings;
-    const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
-    unawaited(
-      this.ledger.meta('settings', {
-        ...rest,
-        workload: describeMix(mix),
-        ratePerSecond: finite(ratePerSecond),
-        maxOperations: finite(maxOperations),
-      }),
-    );
+    unawaited(this.ledger.meta('settings', storedSettings(this.settings)));
+    unawaited(this.ledger.meta('owner', currentOwner()));
+    if (this.resumed !== null) unawaited(this.ledger.meta('resumed', this.resumed.count));
     unawaited(this.ledger.meta('runId', this.folder.runId));
     unawaited(this.ledger.meta('plan', this.plan));
     unawaited(this.ledger.meta('host', currentHost()));

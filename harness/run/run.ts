@@ -17,6 +17,7 @@ import { finish } from './finish.ts';
 import { loadAndChaos } from './load-phase.ts';
 import type { Judged, World } from './world.ts';
 import type { RunLedger } from './ports.ts';
+import type { Resumption } from './resumption.ts';
 import { RunState } from './run-state.ts';
 
 /** Runs and judges. Rejects only when the harness itself fails in a way that leaves nothing to judge. */
@@ -29,6 +30,27 @@ export async function certify(
   const ledger = await world.openLedger(folder, settings);
   const state = new RunState(settings, world, folder, ledger);
   sayWhatComes(state);
+  return { folder, judged: await conduct(state) };
+}
+
+/** Goes on with a run whose harness died: same ledger, same cluster, fresh clients; the time in between is a gap. */
+export async function resume(
+  folder: RunFolder,
+  settings: RunSettings,
+  ledger: RunLedger,
+  resumed: Resumption,
+  world: World,
+): Promise<Judged> {
+  const state = new RunState(settings, world, folder, ledger, resumed);
+  state.print(
+    `Run ${folder.runId} goes on: ${Math.round(resumed.remainingMs / 1_000)} s of its load are left, ${resumed.keys.length} keys live in the store`,
+  );
+  return await conduct(state);
+}
+
+/** From an open ledger to a verdict on disk. */
+async function conduct(state: RunState): Promise<Judged> {
+  const { world, folder, ledger } = state;
   const { interruption } = world;
   interruption.listen();
   interruption.early.addEventListener('abort', () => interrupted(state), { once: true });
@@ -38,8 +60,13 @@ export async function certify(
     await closeLedger(state, ledger);
   }
   const judged = await judge(state);
-  writeVerdict(folder, { runId, verdict: judged.verdict, exitCode: judged.exitCode, headline: judged.headline });
-  return { folder, judged };
+  writeVerdict(folder, {
+    runId: folder.runId,
+    verdict: judged.verdict,
+    exitCode: judged.exitCode,
+    headline: judged.headline,
+  });
+  return judged;
 }
 
 function interrupted(state: RunState): void {
@@ -115,7 +142,7 @@ async function attempt(state: RunState): Promise<void> {
 }
 
 async function work(state: RunState, active: ActiveRun): Promise<void> {
-  await loadAndChaos(state, active);
+  if (state.resumed?.isLoadOver !== true) await loadAndChaos(state, active);
   await finish(state, active);
 }
 

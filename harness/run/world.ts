@@ -25,6 +25,8 @@ export interface ChaosControl {
 
 export interface ChaosOptions {
   readonly settings: RunSettings;
+  /** Play this one; null: draw or read the one that the settings name, and save it. */
+  readonly schedule: Schedule | null;
   readonly cluster: Cluster;
   readonly status: StatusSource;
   readonly journal: FaultJournal;
