@@ -1,44 +1,33 @@
 /**
- * A cluster of local processes: for machines without an engine and for tests. It can kill, stop, pause and restart nodes and
- * take their disks away; links between processes of one host cannot be cut here, and it says so.
+ * A cluster of local processes: for machines without an engine and for tests. Nodes are killed, stopped, paused and wiped as
+ * processes; every link between them, and between them and the clients, goes through a proxy in a process of its own, which
+ * holds back, refuses, delays, throttles and loses per direction (links/link-proxy.ts says what that means for TCP).
  *
- * Nothing outlives the run: every child is killed on disposal, also after a start that failed half-way; and when the harness
- * itself is killed, its nodes see their channel to it close and end (a frozen one is ended by the reaper).
+ * Nothing outlives the run: every process is killed on disposal, also after a start that failed half-way; when the harness is
+ * killed, the warden and the nodes notice, and the next run sweeps what even they left.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
-import { createWriteStream, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { EnvironmentError } from '../../docker/errors.ts';
-import type { Cluster, NodeState, ProbeResult } from '../../chaos/ports.ts';
+import type { Cluster, EffectProbe, Endpoint, LinkRule, NodeState, ProbeResult } from '../../chaos/ports.ts';
+import { EnvironmentError, messageOf } from '../../docker/errors.ts';
+import { currentOwner } from '../../docker/labels.ts';
+import { probeHealth } from '../../docker/probes.ts';
 import type { NodeAddress, NodeEndpoints } from '../systems/system.ts';
+import { freePorts, isFree } from './free-ports.ts';
+import { patienceMs, probeEcho } from './link-probes.ts';
+import type { NodePorts, ProcessName } from './links/commands.ts';
+import { WardenClient } from './links/warden-client.ts';
+import { ProcessNode, projectDir } from './process-node.ts';
+import { foldersOf, removeRecord, sweepProcesses, writeRecord } from './process-record.ts';
 import type { OpenClusterOptions, RunCluster } from './run-cluster.ts';
 
-const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 const defaultEntry = 'zaris/server/main.ts';
-const parentWatch = new URL('./parent-watch.mjs', import.meta.url);
-const reaperProgram = fileURLToPath(new URL('./reaper.mjs', import.meta.url));
 const host = '127.0.0.1';
-const probeTimeoutMs = 1_000;
-const logTailChars = 4_000;
-
-interface Ports {
-  readonly client: number;
-  readonly cluster: number;
-  readonly http: number;
-}
-
-interface LocalNode {
-  readonly nodeId: string;
-  readonly index: number;
-  readonly ports: Ports;
-  child: ChildProcess | null;
-  state: NodeState;
-  starts: number;
-}
+const healthPath = '/health';
+/** Looks of the warden at a slow link take their time. */
+const effectTimeoutMs = 25_000;
+const maxNodes = 250;
+/** Source address of the nodes' connections: one loopback address each, of a block that nobody else uses. */
+const sourceAddressOf = (index: number): string => `127.77.0.${index + 1}`;
 
 /** Starts one process per node. */
 export async function openProcessCluster(options: OpenClusterOptions): Promise<RunCluster> {
@@ -47,13 +36,18 @@ export async function openProcessCluster(options: OpenClusterOptions): Promise<R
       `The local processes of run ${options.runId} ended with the harness, so the run cannot go on; "certify verify ${options.runId}" judges what there is.`,
     );
   }
+  const folders = foldersOf(options.logsDir);
+  for (const swept of sweepProcesses(folders.results))
+    options.say(
+      `Ended ${swept.ended} processes that run ${swept.runId} had left behind (${swept.proof ?? 'by name'}).`,
+    );
   const cluster = new ProcessCluster(options);
   try {
-    for (let index = 0; index < options.nodeCount; index++) await cluster.createNode(index);
-    await Promise.all(cluster.nodeIds().map((nodeId) => cluster.startNode(nodeId)));
+    await cluster.open();
   } catch (error) {
     await cluster.dispose();
-    throw error;
+    if (error instanceof EnvironmentError) throw error;
+    throw new EnvironmentError(`The local processes could not be started (${messageOf(error)}).`);
   }
   return {
     cluster,
@@ -62,7 +56,10 @@ export async function openProcessCluster(options: OpenClusterOptions): Promise<R
     engine: null,
     versions: [],
     logTail: async (nodeId) => cluster.logTail(nodeId),
-    keep: async () => cluster.keep(),
+    keep: async () => {
+      await cluster.keep();
+      return `npm run certify -- clean ${options.runId} --results ${folders.results}`;
+    },
     dispose: () => cluster.dispose(),
   };
 }
@@ -70,29 +67,53 @@ export async function openProcessCluster(options: OpenClusterOptions): Promise<R
 class ProcessCluster implements Cluster {
   readonly kind = 'process';
   private readonly options: OpenClusterOptions;
-  private readonly nodes = new Map<string, LocalNode>();
-  private readonly reaper: ChildProcess;
+  private readonly warden: WardenClient;
+  private readonly runFolder: string;
+  private readonly nodes = new Map<string, ProcessNode>();
+  private readonly takenPorts = new Set<number>();
+  private nextIndex = 0;
+  private clientProbePort = 0;
+  private hasSourceAddresses = false;
+  private rules: readonly LinkRule[] = [];
+  private isKept = false;
 
   constructor(options: OpenClusterOptions) {
     this.options = options;
-    this.reaper = spawn(process.execPath, [reaperProgram], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-    // A reaper that died only leaves frozen nodes behind, and only when the harness dies too.
-    this.reaper.on('error', () => undefined);
-    this.reaper.stdin?.on('error', () => undefined);
-    this.reaper.unref();
+    this.runFolder = foldersOf(options.logsDir).run;
+    this.warden = new WardenClient(options.clock.wallMs() >>> 0);
   }
 
-  async createNode(index: number): Promise<string> {
+  async open(): Promise<void> {
+    this.hasSourceAddresses = await isFree(0, sourceAddressOf(0));
+    this.clientProbePort = (await this.warden.ask({ kind: 'add-client' })).probePort;
+    for (let count = 0; count < this.options.nodeCount; count++) await this.createNode();
+    await Promise.all(this.nodeIds().map((nodeId) => this.startNode(nodeId)));
+  }
+
+  private async createNode(): Promise<string> {
+    const index = this.nextIndex++;
+    if (index >= maxNodes) throw new Error(`This cluster has room for ${maxNodes} nodes only.`);
     const nodeId = `n${index + 1}`;
-    const [client = 0, cluster = 0, http = 0] = await freePorts(3);
-    this.nodes.set(nodeId, {
+    const [client = 0, cluster = 0, http = 0] = await freePorts(3, this.takenPorts);
+    const ports: NodePorts = { client, cluster, http };
+    for (const port of [client, cluster, http]) this.takenPorts.add(port);
+    const sourceAddress = this.hasSourceAddresses ? sourceAddressOf(index) : '';
+    const proxied = await this.warden.ask({ kind: 'add-node', nodeId, sourceAddress, ports });
+    const node = new ProcessNode({
       nodeId,
       index,
-      ports: { client, cluster, http },
-      child: null,
-      state: { kind: 'absent' },
-      starts: 0,
+      ports,
+      proxied: proxied.ports,
+      probePort: proxied.probePort,
+      sourceAddress,
+      program: join(projectDir, this.options.nodeEntry ?? defaultEntry),
+      workingDirectory: projectDir,
+      disk: join(this.runFolder, 'nodes', nodeId),
+      logsDir: this.options.logsDir,
+      environment: () => this.environmentOf(node),
+      nowMs: () => this.options.clock.nowMs(),
     });
+    this.nodes.set(nodeId, node);
     return nodeId;
   }
 
@@ -101,51 +122,21 @@ class ProcessCluster implements Cluster {
   }
 
   addresses(): NodeAddress[] {
-    return [...this.nodes.values()].map(({ nodeId, ports }) => ({
+    return [...this.nodes.values()].map(({ options: { nodeId, proxied } }) => ({
       nodeId,
       host,
-      clientPort: ports.client,
-      httpPort: ports.http,
+      clientPort: proxied.client,
+      httpPort: proxied.http,
     }));
   }
 
-  processIds(): number[] {
-    return [...this.nodes.values()].flatMap(({ child }) => (child?.pid === undefined ? [] : [child.pid]));
-  }
-
   async startNode(nodeId: string): Promise<void> {
-    const node = this.node(nodeId);
-    if (node.state.kind === 'running' || node.state.kind === 'paused') return;
-    mkdirSync(this.diskOf(node), { recursive: true });
-    node.starts++;
-    const log = createWriteStream(this.logOf(node), { flags: 'a' });
-    const program = join(projectDir, this.options.nodeEntry ?? defaultEntry);
-    const child = spawn(process.execPath, ['--import', parentWatch.href, program], {
-      cwd: projectDir,
-      env: { ...process.env, ...this.environmentOf(node) },
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    });
-    child.stdout?.pipe(log, { end: false });
-    child.stderr?.pipe(log, { end: false });
-    child.stdio[3]?.on('error', () => undefined);
-    const instance = `${nodeId}-${node.starts}`;
-    node.child = child;
-    child.once('exit', (code, signal) => {
-      log.end();
-      this.tellReaper(`-${child.pid}`);
-      if (node.child !== child) return;
-      node.child = null;
-      node.state = { kind: 'exited', instance, exitCode: code ?? (signal === 'SIGKILL' ? 137 : 143), oomKilled: false };
-    });
-    await new Promise<void>((resolve, reject) => {
-      child.once('spawn', resolve);
-      child.once('error', reject);
-    });
-    node.state = { kind: 'running', since: this.options.clock.nowMs(), instance };
+    await this.node(nodeId).start();
+    await this.guard();
   }
 
   async addNode(): Promise<string> {
-    const nodeId = await this.createNode(this.nodes.size);
+    const nodeId = await this.createNode();
     await this.startNode(nodeId);
     return nodeId;
   }
@@ -153,175 +144,153 @@ class ProcessCluster implements Cluster {
   async removeNode(nodeId: string): Promise<void> {
     if (!this.nodes.has(nodeId)) return;
     await this.kill(nodeId);
+    await this.warden.ask({ kind: 'remove-node', nodeId });
+    this.node(nodeId).wipe();
     this.nodes.delete(nodeId);
   }
 
-  kill(nodeId: string): Promise<void> {
-    return this.end(this.node(nodeId), 'SIGKILL', 0);
+  async kill(nodeId: string): Promise<void> {
+    const node = this.node(nodeId);
+    if (node.process === null) return;
+    await node.end('SIGKILL', 0);
+    this.options.onDeath?.(nodeId, this.options.clock.nowMs());
   }
 
-  stop(nodeId: string, graceMs: number): Promise<void> {
-    return this.end(this.node(nodeId), 'SIGTERM', graceMs);
+  async stop(nodeId: string, graceMs: number): Promise<void> {
+    await this.node(nodeId).end('SIGTERM', graceMs);
   }
 
   async pause(nodeId: string): Promise<void> {
     const node = this.node(nodeId);
-    if (node.state.kind !== 'running') return;
-    // First the word, then the deed: the harness may be killed between the two.
-    this.tellReaper(`+${node.child?.pid}`);
-    node.child?.kill('SIGSTOP');
-    node.state = { kind: 'paused', instance: node.state.instance };
+    if (node.state().kind === 'running') await node.pause();
   }
 
   async resume(nodeId: string): Promise<void> {
     const node = this.node(nodeId);
-    if (node.state.kind !== 'paused') return;
-    node.child?.kill('SIGCONT');
-    this.tellReaper(`-${node.child?.pid}`);
-    node.state = { kind: 'running', since: this.options.clock.nowMs(), instance: node.state.instance };
+    if (node.state().kind === 'paused') await node.resume();
   }
 
   async wipe(nodeId: string): Promise<void> {
     await this.kill(nodeId);
-    rmSync(this.diskOf(this.node(nodeId)), { recursive: true, force: true });
-  }
-
-  async setCuts(cuts: readonly unknown[]): Promise<void> {
-    if (cuts.length > 0) throw new Error('Links between local processes cannot be cut.');
+    this.node(nodeId).wipe();
   }
 
   async state(nodeId: string): Promise<NodeState> {
-    return this.nodes.get(nodeId)?.state ?? { kind: 'absent' };
+    return this.nodes.get(nodeId)?.state() ?? { kind: 'absent' };
   }
 
-  async probeLink(_from: string, to: string): Promise<ProbeResult> {
-    if (!this.nodes.has(to))
-      return { outcome: 'unknown', atMs: this.options.clock.nowMs(), evidence: `${to} is no node` };
-    return this.probeNode(to);
+  setCuts(cuts: readonly { readonly from: Endpoint; readonly to: Endpoint }[]): Promise<void> {
+    return this.setLinkRules(cuts.map(({ from, to }) => ({ kind: 'drop', from, to })));
   }
 
-  async probeNode(nodeId: string): Promise<ProbeResult> {
-    const { ports } = this.node(nodeId);
-    try {
-      const response = await fetch(`http://${host}:${ports.http}/health`, {
-        signal: AbortSignal.timeout(probeTimeoutMs),
-      });
-      await response.arrayBuffer();
-      return {
-        outcome: response.ok ? 'reachable' : 'unreachable',
-        atMs: this.options.clock.nowMs(),
-        evidence: `HTTP ${response.status}`,
-      };
-    } catch (error) {
-      return {
-        outcome: 'unreachable',
-        atMs: this.options.clock.nowMs(),
-        evidence: error instanceof Error ? error.message : String(error),
-      };
-    }
+  async setLinkRules(rules: readonly LinkRule[]): Promise<void> {
+    await this.warden.ask({ kind: 'set-rules', rules });
+    this.rules = rules;
+  }
+
+  async probeLink(from: Endpoint, to: Endpoint): Promise<ProbeResult> {
+    const caller = this.nodes.get(from);
+    const port = to === 'client' ? this.clientProbePort : this.nodes.get(to)?.options.probePort;
+    const atMs = (): number => this.options.clock.nowMs();
+    if (port === undefined || (caller === undefined && from !== 'client'))
+      return { outcome: 'unknown', atMs: atMs(), evidence: `${from}→${to}: not both are in this cluster` };
+    const result = await probeEcho(
+      port,
+      caller === undefined ? null : caller.options.sourceAddress,
+      patienceMs(this.rules, from, to),
+    );
+    return { ...result, evidence: `${from}→${to}: ${result.evidence}`, atMs: atMs() };
+  }
+
+  async probePacket(from: Endpoint, to: Endpoint): Promise<ProbeResult> {
+    const { tookMs } = await this.warden.ask({ kind: 'packet', from, to });
+    return {
+      outcome: tookMs === null ? 'unreachable' : 'reachable',
+      atMs: this.options.clock.nowMs(),
+      evidence: tookMs === null ? 'a byte was held back' : `a byte passed in ${tookMs.toFixed(1)} ms`,
+    };
+  }
+
+  async probeRule(rule: LinkRule): Promise<EffectProbe> {
+    const effect = await this.warden.ask({ kind: 'rule', rule }, effectTimeoutMs);
+    return { ...effect, atMs: this.options.clock.nowMs() };
+  }
+
+  probeNode(nodeId: string): Promise<ProbeResult> {
+    return probeHealth(this.options.clock, this.node(nodeId).options.proxied.http, healthPath, nodeId);
   }
 
   async unsupported(): Promise<ReadonlyMap<string, string>> {
-    const why = 'local processes share one network, which cannot be cut';
-    return new Map(
-      ['partition', 'client-partition', 'reset', 'loss', 'latency', 'bandwidth', 'clock', 'oom'].map((kind) => [
-        kind,
-        kind === 'clock' || kind === 'oom' ? "local processes share the host's clock and memory" : why,
-      ]),
-    );
+    const reasons = new Map([
+      ['clock', "local processes share the host's clock"],
+      ['oom', "local processes share the host's memory"],
+    ]);
+    if (!this.hasSourceAddresses) {
+      const why = 'this host has one loopback address only, so the proxy cannot tell which node calls';
+      for (const kind of ['partition', 'reset', 'loss', 'latency', 'bandwidth']) reasons.set(kind, why);
+    }
+    return reasons;
   }
 
   logTail(nodeId: string): string {
-    try {
-      return readFileSync(this.logOf(this.node(nodeId)), 'utf8').slice(-logTailChars);
-    } catch {
-      return '';
-    }
+    return this.node(nodeId).logTail();
+  }
+
+  /** Leaves everything running, also when this process ends. */
+  async keep(): Promise<void> {
+    this.isKept = true;
+    await this.guard();
+    await this.warden.ask({ kind: 'keep' });
+    for (const node of this.nodes.values()) node.keep();
+    this.warden.release();
   }
 
   async dispose(): Promise<void> {
-    await Promise.all([...this.nodes.values()].map((node) => this.end(node, 'SIGKILL', 0)));
-    this.reaper.stdin?.end();
+    if (this.isKept) return;
+    await Promise.all([...this.nodes.values()].map((node) => node.end('SIGKILL', 0)));
+    await this.warden.close();
+    removeRecord(this.runFolder);
   }
 
-  /** Lets every node outlive the harness; returns how to remove them. */
-  async keep(): Promise<string> {
-    this.tellReaper('keep');
-    for (const { child } of this.nodes.values()) (child?.stdio[3] as Writable | null | undefined)?.write('k');
-    return `kill -9 ${this.processIds().join(' ')}`;
+  /** Tells the warden, and whoever comes after us, which processes are ours. */
+  private async guard(): Promise<void> {
+    const processes = [...this.nodes.values()].flatMap(({ process: each }): ProcessName[] =>
+      each === null ? [] : [each],
+    );
+    const { name } = this.warden;
+    writeRecord(this.runFolder, {
+      runId: this.options.runId,
+      owner: currentOwner(),
+      kept: this.isKept,
+      processes: name === null ? processes : [...processes, name],
+    });
+    await this.warden.ask({ kind: 'guard', processes });
   }
 
-  private tellReaper(line: string): void {
-    this.reaper.stdin?.write(`${line}\n`);
-  }
-
-  private async end(node: LocalNode, signal: 'SIGKILL' | 'SIGTERM', graceMs: number): Promise<void> {
-    const { child } = node;
-    if (child === null) return;
-    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    if (signal === 'SIGTERM' && node.state.kind === 'paused') child.kill('SIGCONT');
-    child.kill(signal);
-    if (signal === 'SIGTERM') {
-      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
-      await exited;
-      clearTimeout(timer);
-    } else await exited;
-  }
-
-  private node(nodeId: string): LocalNode {
+  private node(nodeId: string): ProcessNode {
     const node = this.nodes.get(nodeId);
     if (node === undefined) throw new Error(`There is no node ${nodeId} in this cluster.`);
     return node;
   }
 
-  private environmentOf(node: LocalNode): Record<string, string> {
+  private environmentOf({ options }: ProcessNode): Record<string, string> {
     const endpoints = [...this.nodes.values()].map(endpointsOf);
     return {
-      ...this.options.environment(node.nodeId, node.index, endpoints),
-      ZARIS_DATA_DIR: this.diskOf(node),
+      ...this.options.environment(options.nodeId, options.index, endpoints),
+      ZARIS_DATA_DIR: options.disk,
       ZARIS_HOST: host,
-      ZARIS_CLIENT_PORT: String(node.ports.client),
-      ZARIS_CLUSTER_PORT: String(node.ports.cluster),
-      ZARIS_HTTP_PORT: String(node.ports.http),
+      ZARIS_CLIENT_PORT: String(options.ports.client),
+      ZARIS_CLUSTER_PORT: String(options.ports.cluster),
+      ZARIS_HTTP_PORT: String(options.ports.http),
     };
   }
-
-  private diskOf(node: LocalNode): string {
-    return join(this.options.logsDir, '..', 'nodes', node.nodeId);
-  }
-
-  private logOf(node: LocalNode): string {
-    return join(this.options.logsDir, `${node.nodeId}-${node.starts}.log`);
-  }
 }
 
-const endpointsOf = ({ nodeId, ports }: LocalNode): NodeEndpoints => ({
+const endpointsOf = ({ options: { nodeId, proxied } }: ProcessNode): NodeEndpoints => ({
   nodeId,
-  clusterAddress: `${host}:${ports.cluster}`,
-  clientAddress: `${host}:${ports.client}`,
-  httpAddress: `${host}:${ports.http}`,
+  clusterAddress: `${host}:${proxied.cluster}`,
+  clientAddress: `${host}:${proxied.client}`,
+  httpAddress: `${host}:${proxied.http}`,
+  internalClientAddress: `${host}:${proxied.client}`,
+  internalHttpAddress: `${host}:${proxied.http}`,
 });
-
-/** Below the range from which systems draw the ports of outgoing connections. */
-const lowestPort = 20_000;
-const highestPort = 31_999;
-const portTries = 200;
-
-/** Ports that were free a moment ago, and that no outgoing connection will take. */
-async function freePorts(count: number): Promise<number[]> {
-  const found: number[] = [];
-  for (let tries = 0; found.length < count && tries < portTries; tries++) {
-    const port = randomInt(lowestPort, highestPort + 1);
-    if (!found.includes(port) && (await isFree(port))) found.push(port);
-  }
-  if (found.length < count) throw new Error(`No free ports were found between ${lowestPort} and ${highestPort}.`);
-  return found;
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, host, () => server.close(() => resolve(true)));
-  });
-}
