@@ -9,6 +9,7 @@ import { randomSeed } from './seed.ts';
 import { UsageError } from './errors.ts';
 import { epilogue, examples } from './help.ts';
 import { addRunOptions, type RawOptions, resolveSettings } from './run-options.ts';
+import { optionsOf, profileOf } from './profiles.ts';
 import { defaults, type RunSettings } from './settings.ts';
 
 export type Command =
@@ -57,7 +58,7 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     .command(
       ['run', '$0'],
       'Run a cluster under load and faults, then judge it (the default)',
-      (each) => addRunOptions(each),
+      (each) => addRunOptions(each, optionsOf(profileOf(argv))),
       (options) => choose({ kind: 'run', settings: resolveSettings(options as unknown as RawOptions, randomSeed) }),
     )
     .command(

@@ -1,11 +1,14 @@
 /** The options of `certify run`: their declaration, and their resolution into settings. */
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { parseMix, defaultMix, describeMix } from '../workloads/mix.ts';
 import { workloadKinds } from '../workloads/catalogue.ts';
 import type { KeyDistribution } from '../workloads/context.ts';
 import { chaosChoices, checkFaultKinds } from './chaos-names.ts';
 import { UsageError } from './errors.ts';
+import { describeProfiles, type ProfileOptions, profileNames } from './profiles.ts';
+import { checkGate, GateError, parseGate } from './report/gates.ts';
 import {
   parseDuration,
   parseEnvironment,
@@ -41,7 +44,7 @@ const distributions: readonly KeyDistribution[] = ['uniform', 'zipf', 'hot'];
 /** What the parser hands over: text as typed, arrays where an option was repeated. */
 export type RawOptions = Readonly<Record<string, string | readonly string[] | boolean | undefined>>;
 
-const text = (describe: string, fallback?: string | number) =>
+const textOption = (describe: string, fallback?: string | number) =>
   ({
     string: true,
     requiresArg: true,
@@ -49,22 +52,26 @@ const text = (describe: string, fallback?: string | number) =>
     ...(fallback === undefined ? {} : { default: String(fallback) }),
   }) as const;
 
-/** Declares the options. */
-export function addRunOptions(parser: Argv): Argv {
+/** Declares the options; those of the profile take the place of the defaults. */
+export function addRunOptions(parser: Argv, profile: ProfileOptions): Argv {
+  const text = (describe: string, fallback?: string | number, name?: string) =>
+    textOption(describe, (name === undefined ? undefined : profile[name]) ?? fallback);
   return parser
     .options({
-      duration: text('How long load and faults run: 90s, 2m, 4h, 1h30m', defaults.duration),
+      profile: text(`Good options under one name: ${describeProfiles()}`),
+      duration: text('How long load and faults run: 90s, 2m, 4h, 1h30m', defaults.duration, 'duration'),
       rf: text('Replication factor: copies of every partition', defaults.rf),
       nodes: text('Nodes of the cluster', defaults.nodes),
       'min-in-sync': text('Copies an acknowledged write needs (default: 2 for rf ≥ 3, else 1)'),
       partitions: text('Partitions of the store', defaults.partitions),
       seed: text('Seed of workload and faults (default: fresh, printed)'),
     })
-    .group(['duration', 'rf', 'nodes', 'min-in-sync', 'partitions', 'seed'], 'The run:')
+    .group(['profile', 'duration', 'rf', 'nodes', 'min-in-sync', 'partitions', 'seed'], 'The run:')
     .options({
       rate: text(
         'Operations per second over all sessions, or max; 2,500 keeps a 4-hour ledger below 4 GiB',
         defaults.rate,
+        'rate',
       ),
       sessions: text('Client sessions, one operation at a time each', defaults.sessions),
       workload: text(
@@ -110,10 +117,12 @@ export function addRunOptions(parser: Argv): Argv {
         'durable counts every loss; declared lets losses pass that the store itself declares possible',
         'durable',
       ),
+      image: text('Run this image, best as NAME@sha256:…, instead of one made from these sources'),
+      build: text('Build the image from this folder with a Dockerfile'),
       'node-entry': text('Run this node program inside the image instead of the shipped one'),
       'node-env': { string: true, requiresArg: true, array: true, describe: 'Environment of every node, NAME=value' },
     })
-    .group(['system', 'cluster', 'contract', 'node-entry', 'node-env'], 'What is tested:')
+    .group(['system', 'cluster', 'contract', 'image', 'build', 'node-entry', 'node-env'], 'What is tested:')
     .options({
       results: text('Folder of the results', defaults.results),
       keep: { boolean: true, default: false, describe: 'Leave the cluster running for inspection' },
@@ -121,9 +130,27 @@ export function addRunOptions(parser: Argv): Argv {
         'When the live check sees a loss: continue, stop, or freeze (pause the cluster and keep it)',
         'continue',
       ),
-      'ledger-sync': text('normal survives a crash of this program, full a power loss', 'normal'),
+      'ledger-sync': text('normal survives a crash of this program, full a power loss', 'normal', 'ledger-sync'),
     })
-    .group(['results', 'keep', 'on-loss', 'ledger-sync'], 'Results:');
+    .group(['results', 'keep', 'on-loss', 'ledger-sync'], 'Results:')
+    .options({
+      'fail-if': {
+        string: true,
+        requiresArg: true,
+        array: true,
+        describe: "A gate of your own, as in 'recovery.p99>5s'; where it holds the run is inconclusive, exit 3",
+      },
+      'min-acked': text('Acknowledged writes that a certificate needs (default: 5 % of what was asked for)'),
+      'min-acked-per-fault': text(
+        'Acknowledged writes inside the windows of each fault kind (default: 1 per second, at most 100)',
+      ),
+      'min-failovers': text('Failovers that judged writes went through (default: 1)', undefined, 'min-failovers'),
+      'min-planned-per-role': text('A fault kind planned so often against a role must have hit it', 3),
+    })
+    .group(
+      ['fail-if', 'min-acked', 'min-acked-per-fault', 'min-failovers', 'min-planned-per-role'],
+      'What a certificate needs:',
+    );
 }
 
 /** Resolves and checks the options. Throws {@link UsageError}. `freshSeed` is called when none was given. */
@@ -136,6 +163,11 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
   };
   const need = (name: string): string => given(name) ?? '';
   const whole = (name: string, low: number, high: number): number => parseInteger(need(name), `--${name}`, low, high);
+
+  const countOf = (name: string): number | null => {
+    const value = given(name);
+    return value === null ? null : parseInteger(value, `--${name}`, 0, Number.MAX_SAFE_INTEGER);
+  };
 
   const durationMs = parseDuration(need('duration'), '--duration');
   if (durationMs < minDurationMs)
@@ -163,6 +195,11 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
   if (scheduleFile !== null && !existsSync(scheduleFile))
     throw new UsageError(`There is no schedule file "${scheduleFile}".`);
 
+  const cluster = oneOf<ClusterKind>(need('cluster'), '--cluster', clusterKinds);
+  const image = given('image');
+  const build = given('build');
+  checkImage({ cluster, image, build, nodeEntry: given('node-entry') });
+
   return {
     durationMs,
     replicationFactor,
@@ -186,10 +223,20 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
     chaosLevel: oneOf(need('chaos'), '--chaos', chaosChoices),
     faultNames: faultsText === null ? null : checkFaultKinds(parseList(faultsText, '--faults')),
     scheduleFile,
-    cluster: oneOf<ClusterKind>(need('cluster'), '--cluster', clusterKinds),
+    cluster,
     system: oneOf(need('system'), '--system', systemNames()),
     contract: oneOf<ContractKind>(need('contract'), '--contract', contractKinds),
     onLoss: oneOf<OnLoss>(need('on-loss'), '--on-loss', onLossChoices),
+    failIf: checkGates((options['fail-if'] ?? []) as readonly string[]),
+    evidence: {
+      minAcked: countOf('min-acked'),
+      minAckedPerFault: countOf('min-acked-per-fault'),
+      minFailovers: countOf('min-failovers'),
+      minPlannedPerRole: countOf('min-planned-per-role'),
+    },
+    profile: profileNames.find((name) => name === given('profile')) ?? null,
+    image,
+    build,
     resultsDir: need('results'),
     keep: options['keep'] === true,
     ledgerSync: oneOf(need('ledger-sync'), '--ledger-sync', ['normal', 'full'] as const),
@@ -202,4 +249,38 @@ function oneOf<T extends string>(value: string, flag: string, choices: readonly 
   const found = choices.find((choice) => choice === value);
   if (found === undefined) throw new UsageError(`${flag} must be one of ${choices.join(', ')}, not "${value}".`);
   return found;
+}
+
+/** Gates are read before anything starts: one that nobody understands must not be found out after four hours. */
+function checkGates(expressions: readonly string[]): readonly string[] {
+  for (const expression of expressions) {
+    try {
+      checkGate(parseGate(expression));
+    } catch (error) {
+      if (!(error instanceof GateError)) throw error;
+      throw new UsageError(`--fail-if: ${error.message}.`);
+    }
+  }
+  return expressions;
+}
+
+interface ImageWish {
+  readonly cluster: ClusterKind;
+  readonly image: string | null;
+  readonly build: string | null;
+  readonly nodeEntry: string | null;
+}
+
+function checkImage({ cluster, image, build, nodeEntry }: ImageWish): void {
+  const [first, second] = [
+    ['--image', image],
+    ['--build', build],
+    ['--node-entry', nodeEntry],
+  ].flatMap(([flag, value]) => (value === null ? [] : [flag as string]));
+  if (first !== undefined && second !== undefined)
+    throw new UsageError(`${first} and ${second} both say what a node runs; give one of them.`);
+  if ((image !== null || build !== null) && cluster !== 'docker')
+    throw new UsageError(`${first} needs containers, but --cluster is ${cluster}.`);
+  if (build !== null && !existsSync(join(build, 'Dockerfile')))
+    throw new UsageError(`There is no Dockerfile in "${build}" to build an image from.`);
 }

@@ -5,6 +5,8 @@
 import type { FaultName } from '../chaos/faults.ts';
 import type { KeyDistribution } from '../workloads/context.ts';
 import type { ChaosChoice } from './chaos-names.ts';
+import type { EvidenceSettings } from './evidence-minimums.ts';
+import type { ProfileName } from './profiles.ts';
 import type { WeightedWorkload } from '../workloads/mix.ts';
 
 /** Where the nodes run. `docker` is the real thing and the only default. */
@@ -44,12 +46,21 @@ export interface RunSettings {
   readonly system: string;
   readonly contract: ContractKind;
   readonly onLoss: OnLoss;
+  /** Gates of the job's own, `--fail-if`; each has been parsed once. */
+  readonly failIf: readonly string[];
+  readonly evidence: EvidenceSettings;
+  /** The name under which these settings were asked for; null: none. */
+  readonly profile: ProfileName | null;
   readonly resultsDir: string;
   /** Leaves the cluster running for inspection. */
   readonly keep: boolean;
   readonly ledgerSync: 'normal' | 'full';
   /** Another node program to run inside the same image; how deliberately broken builds are wired in. */
   readonly nodeEntry: string | null;
+  /** An image to run instead of one made from these sources; containers only. */
+  readonly image: string | null;
+  /** A folder with a Dockerfile to build that image from. */
+  readonly build: string | null;
   /** Environment of every node, on top of the system's own. */
   readonly nodeEnvironment: Readonly<Record<string, string>>;
 }

@@ -40,7 +40,7 @@ export function settingsFrom(stored: unknown, resultsDir: string): RunSettings {
 const newerSettings = {
   profile: null,
   failIf: [],
-  evidence: {},
+  evidence: { minAcked: null, minAckedPerFault: null, minFailovers: null, minPlannedPerRole: null },
   image: null,
   build: null,
 } as const;
