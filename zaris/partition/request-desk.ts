@@ -18,6 +18,8 @@ export type DataRequest = ClientRequest & { readonly op: 'get' | 'mutate' | 'sca
 type Mutate = DataRequest & { readonly op: 'mutate' };
 type Read = DataRequest & { readonly op: 'get' | 'scan' };
 
+/** Answered waiters that are kept in front of the others at most. */
+const answeredBound = 1_024;
 /** Items of one scan answer at most. */
 const scanLimit = 1_000;
 
@@ -28,6 +30,8 @@ interface Parked {
 }
 
 interface Waiter {
+  /** The entry whose commit it waits for. */
+  readonly at: Seq;
   readonly connection: number;
   readonly id: number;
   readonly result: StoredResult;
@@ -37,7 +41,9 @@ export class RequestDesk {
   readonly gate = new ReadGate();
   private readonly primary: Primary;
   private parked: Parked[] = [];
-  private readonly waiters = new Map<Seq, Waiter[]>();
+  /** Sorted by entry; those before `nextWaiter` are answered. */
+  private waiters: Waiter[] = [];
+  private nextWaiter = 0;
   /** Reads that wait for an inherited entry's commit. */
   private behindInherited: { readonly upTo: number; readonly connection: number; readonly request: Read; readonly sinceMs: number }[] = [];
 
@@ -125,7 +131,7 @@ export class RequestDesk {
     const { once, mutation, id } = request;
     const pending = overlay.sequence(once.clientId, once.sequence);
     if (pending !== undefined) {
-      this.wait(pending.seq, { connection, id, result: pending.once.result });
+      this.wait({ at: pending.seq, connection, id, result: pending.once.result });
       return;
     }
     const remembered = host.rules.remembered(replica.store, once.clientId, once.sequence);
@@ -154,7 +160,7 @@ export class RequestDesk {
         const result: StoredResult = { status: 'Ok', version, ...value };
         const entry = this.primary.append(judgement.effect, this.record(request, result));
         if (request.mode === 'async') host.reply(connection, this.resultAnswer(id, result));
-        else this.wait(entry.seq, { connection, id, result });
+        else this.wait({ at: entry.seq, connection, id, result });
         return;
       }
       case 'refusal': {
@@ -169,7 +175,7 @@ export class RequestDesk {
           return;
         }
         const entry = this.primary.append({ kind: 'completion' }, this.record(request, result));
-        this.wait(entry.seq, { connection, id, result });
+        this.wait({ at: entry.seq, connection, id, result });
         return;
       }
       default:
@@ -191,19 +197,26 @@ export class RequestDesk {
     return this.primary.replica.store.get(key) ?? null;
   }
 
-  private wait(at: Seq, waiter: Waiter): void {
-    const list = this.waiters.get(at);
-    if (list === undefined) this.waiters.set(at, [waiter]);
-    else list.push(waiter);
+  private wait(waiter: Waiter): void {
+    const { waiters } = this;
+    let index = waiters.length;
+    // Nearly always the newest entry; only a repeat waits for an older one.
+    while (index > this.nextWaiter && (waiters[index - 1] as Waiter).at > waiter.at) index -= 1;
+    if (index === waiters.length) waiters.push(waiter);
+    else waiters.splice(index, 0, waiter);
   }
 
   onCommitted(entry: Entry): void {
-    const list = this.waiters.get(entry.seq);
-    if (list === undefined) return;
-    this.waiters.delete(entry.seq);
     const { host, commitSeq } = this.primary.replica;
-    host.invariant(entry.seq <= commitSeq, 'an answer above the commit index');
-    for (const { connection, id, result } of list) host.reply(connection, this.resultAnswer(id, result));
+    for (let next = this.waiters[this.nextWaiter]; next?.at === entry.seq; next = this.waiters[this.nextWaiter]) {
+      this.nextWaiter += 1;
+      host.invariant(entry.seq <= commitSeq, 'an answer above the commit index');
+      host.reply(next.connection, this.resultAnswer(next.id, next.result));
+    }
+    if (this.nextWaiter === this.waiters.length || this.nextWaiter >= answeredBound) {
+      this.waiters = this.waiters.slice(this.nextWaiter);
+      this.nextWaiter = 0;
+    }
   }
 
   /** Reads behind inherited entries go on once these are committed. */
@@ -240,10 +253,11 @@ export class RequestDesk {
     this.parked = [];
     this.behindInherited = [];
     this.gate.refuseAll(why);
-    for (const list of this.waiters.values()) {
-      for (const { connection, id } of list) this.refuse(connection, id, 'OwnershipChanging', 'Unknown', why);
+    for (const { connection, id } of this.waiters.slice(this.nextWaiter)) {
+      this.refuse(connection, id, 'OwnershipChanging', 'Unknown', why);
     }
-    this.waiters.clear();
+    this.waiters = [];
+    this.nextWaiter = 0;
   }
 
   private refuse(connection: number, id: number, status: TransientStatus, outcome: 'NotExecuted' | 'Unknown', reason: string): void {

@@ -7,20 +7,16 @@
 import crc32 from 'crc-32';
 import { assert } from '../../lib/assert.ts';
 import type { Entry, OnceRecord, SnapshotClient, SnapshotItem, StoredResult } from '../model/entry.ts';
+import { OnceTable } from './once-table.ts';
 import { type Version, compareVersions, seq as asSeq, term as asTerm } from '../model/ids.ts';
 
 export interface Item {
   readonly value: string;
   readonly version: Version;
+  /** Of key, value and version; what the item adds to the digest. */
+  readonly hash: number;
   /** On this node's monotonic clock; applying later only lengthens it. */
   readonly expiresAtMs?: number;
-}
-
-interface ClientRecord {
-  lowWatermark: number;
-  readonly results: Map<number, StoredResult>;
-  /** Local, volatile: when this node last applied something of the client. */
-  lastActiveMs: number;
 }
 
 /** What is known of a sequence: never seen, settled below the watermark, or done with this result. */
@@ -29,9 +25,14 @@ export type Remembered =
   | { readonly kind: 'settled' }
   | { readonly kind: 'done'; readonly result: StoredResult };
 
+function itemHash(key: string, value: string, version: Version): number {
+  const seed = Math.imul(version.term, 0x9e3779b1) ^ Math.imul(version.seq, 0x85ebca6b);
+  return crc32.str(value, crc32.str(key, seed));
+}
+
 export class PartitionStore {
   private readonly items = new Map<string, Item>();
-  private readonly clients = new Map<string, ClientRecord>();
+  private readonly clients = new Map<string, OnceTable>();
   private readonly expiring = new Map<string, number>();
   private appliedVersion: Version = { term: asTerm(0), seq: asSeq(0) };
   private digestLow = 0;
@@ -90,7 +91,7 @@ export class PartitionStore {
   remembered(clientId: string, sequence: number): Remembered {
     const record = this.clients.get(clientId);
     if (record === undefined) return { kind: 'unknown' };
-    const result = record.results.get(sequence);
+    const result = record.get(sequence);
     if (result !== undefined) return { kind: 'done', result };
     return sequence < record.lowWatermark ? { kind: 'settled' } : { kind: 'unknown' };
   }
@@ -107,6 +108,7 @@ export class PartitionStore {
         this.set(effect.key, {
           value: effect.value,
           version,
+          hash: itemHash(effect.key, effect.value, version),
           ...(effect.ttlMs === undefined ? {} : { expiresAtMs: nowMs + effect.ttlMs }),
         });
         break;
@@ -126,29 +128,21 @@ export class PartitionStore {
   private forget(clientId: string): void {
     const record = this.clients.get(clientId);
     if (record === undefined) return;
-    this.recordCount -= record.results.size;
+    this.recordCount -= record.size;
     this.clients.delete(clientId);
   }
 
   private remember(once: OnceRecord, nowMs: number): boolean {
     let record = this.clients.get(once.clientId);
     if (record === undefined) {
-      record = { lowWatermark: 1, results: new Map(), lastActiveMs: nowMs };
+      record = new OnceTable(nowMs);
       this.clients.set(once.clientId, record);
     }
+    const before = record.size;
     record.lastActiveMs = nowMs;
-    const fresh = !record.results.has(once.sequence) && once.sequence >= record.lowWatermark;
-    if (once.lowWatermark > record.lowWatermark) {
-      record.lowWatermark = once.lowWatermark;
-      for (const sequence of record.results.keys()) {
-        if (sequence < once.lowWatermark) {
-          record.results.delete(sequence);
-          this.recordCount -= 1;
-        }
-      }
-    }
-    if (once.sequence >= record.lowWatermark && !record.results.has(once.sequence)) this.recordCount += 1;
-    if (once.sequence >= record.lowWatermark) record.results.set(once.sequence, once.result);
+    const fresh = record.add(once.sequence, once.result);
+    record.raiseWatermark(once.lowWatermark);
+    this.recordCount += record.size - before;
     return fresh;
   }
 
@@ -156,28 +150,26 @@ export class PartitionStore {
     const old = this.items.get(key);
     if (old !== undefined) {
       assert(compareVersions(item.version, old.version) > 0, `version of a key goes back`);
-      this.mix(key, old, -1);
+      this.mix(old, -1);
     }
     this.items.set(key, item);
-    this.mix(key, item, 1);
-    if (item.expiresAtMs === undefined) this.expiring.delete(key);
-    else this.expiring.set(key, item.expiresAtMs);
+    this.mix(item, 1);
+    if (item.expiresAtMs !== undefined) this.expiring.set(key, item.expiresAtMs);
+    else if (old?.expiresAtMs !== undefined) this.expiring.delete(key);
   }
 
   private drop(key: string): void {
     const old = this.items.get(key);
     if (old === undefined) return;
-    this.mix(key, old, -1);
+    this.mix(old, -1);
     this.items.delete(key);
-    this.expiring.delete(key);
+    if (old.expiresAtMs !== undefined) this.expiring.delete(key);
   }
 
   /** Adds or takes away one item's hash; order does not matter, so every copy arrives at the same sum. */
-  private mix(key: string, item: Item, sign: 1 | -1): void {
-    const seed = Math.imul(item.version.term, 0x9e3779b1) ^ Math.imul(item.version.seq, 0x85ebca6b);
-    const low = crc32.str(item.value, crc32.str(key, seed));
-    const high = Math.imul(low ^ seed, 0xc2b2ae35) ^ (low >>> 13);
-    this.digestLow = (this.digestLow + sign * (low >>> 0)) >>> 0;
+  private mix({ hash, version }: Item, sign: 1 | -1): void {
+    const high = Math.imul(hash ^ version.seq, 0xc2b2ae35) ^ (hash >>> 13);
+    this.digestLow = (this.digestLow + sign * (hash >>> 0)) >>> 0;
     this.digestHigh = (this.digestHigh + sign * (high >>> 0)) >>> 0;
   }
 
@@ -190,7 +182,7 @@ export class PartitionStore {
     }
     const clients: SnapshotClient[] = [];
     for (const [clientId, record] of this.clients) {
-      clients.push({ clientId, lowWatermark: record.lowWatermark, results: [...record.results] });
+      clients.push({ clientId, lowWatermark: record.lowWatermark, results: record.entries() });
     }
     return { items, clients };
   }
@@ -207,16 +199,16 @@ export class PartitionStore {
       const old = this.items.get(item.key);
       if (old !== undefined && compareVersions(old.version, item.version) >= 0) continue;
       const expiry = item.ttlMs === undefined ? {} : { expiresAtMs: nowMs + item.ttlMs };
-      this.set(item.key, { value: item.value, version: item.version, ...expiry });
+      const hash = itemHash(item.key, item.value, item.version);
+      this.set(item.key, { value: item.value, version: item.version, hash, ...expiry });
     }
     for (const client of clients) {
       this.forget(client.clientId);
-      this.clients.set(client.clientId, {
-        lowWatermark: client.lowWatermark,
-        results: new Map(client.results),
-        lastActiveMs: nowMs,
-      });
-      this.recordCount += client.results.length;
+      const record = new OnceTable(nowMs);
+      record.raiseWatermark(client.lowWatermark);
+      for (const [sequence, result] of client.results) record.add(sequence, result);
+      this.clients.set(client.clientId, record);
+      this.recordCount += record.size;
     }
   }
 }
