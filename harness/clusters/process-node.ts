@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { NodeState } from '../../chaos/ports.ts';
 import { currentHost } from '../../docker/labels.ts';
+import { kernelState } from './kernel-state.ts';
 import type { NodePorts, ProcessName } from './links/commands.ts';
 import { keepWord, sourceVariable } from './links/node-words.ts';
 
@@ -29,6 +30,8 @@ export interface ProcessNodeOptions {
   /** Empty: the host's only one. */
   readonly sourceAddress: string;
   readonly program: string;
+  /** Runs this instead of `program`; it may have children of its own, which share its fate. */
+  readonly command?: () => readonly string[];
   readonly workingDirectory: string;
   readonly disk: string;
   readonly logsDir: string;
@@ -65,7 +68,8 @@ export class ProcessNode {
     const instance = `${options.nodeId}-${this.starts}`;
     // Straight to the file: the log of a node does not pass through the run loop, and outlives it.
     const log = openSync(this.logFile, 'a');
-    const child = spawn(process.execPath, ['--import', preload, options.program], {
+    const [file = '', ...words] = options.command?.() ?? [process.execPath, '--import', preload, options.program];
+    const child = spawn(file, words, {
       cwd: options.workingDirectory,
       env: { ...process.env, ...options.environment(), [sourceVariable]: options.sourceAddress },
       stdio: ['pipe', log, log],
@@ -94,11 +98,11 @@ export class ProcessNode {
     const { child } = this;
     if (child === null) return;
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    child.kill(signal);
+    this.signal(child, signal);
     if (signal === 'SIGTERM') {
       // A frozen process takes the signal only once it runs.
-      child.kill('SIGCONT');
-      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      this.signal(child, 'SIGCONT');
+      const timer = setTimeout(() => this.signal(child, 'SIGKILL'), graceMs);
       await exited;
       clearTimeout(timer);
     } else await exited;
@@ -106,14 +110,27 @@ export class ProcessNode {
 
   async pause(): Promise<void> {
     this.isPauseOrdered = true;
-    this.child?.kill('SIGSTOP');
+    if (this.child !== null) this.signal(this.child, 'SIGSTOP');
     await this.until('paused');
   }
 
   async resume(): Promise<void> {
     this.isPauseOrdered = false;
-    this.child?.kill('SIGCONT');
+    if (this.child !== null) this.signal(this.child, 'SIGCONT');
     await this.until('running');
+  }
+
+  /** To the process, or to its whole group where it is a command. A process that is gone takes no signal, and that is fine. */
+  private signal(child: ChildProcess, signal: NodeJS.Signals): void {
+    if (this.options.command === undefined || child.pid === undefined) {
+      child.kill(signal);
+      return;
+    }
+    try {
+      process.kill(-child.pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
   }
 
   /** Takes the disk; the node must not run. */
@@ -159,17 +176,6 @@ export class ProcessNode {
       if (this.options.nowMs() > untilMs) throw new Error(`${this.options.nodeId} is not ${kind} after a signal.`);
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
-  }
-}
-
-/** The kernel's letter for what a process does: R, S, D, T (stopped), Z; null where it does not tell. */
-function kernelState(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const at = stat.lastIndexOf(')') + 2;
-    return stat.slice(at, at + 1);
-  } catch {
-    return null;
   }
 }
 

@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { currentHost, type HostView, judgeOwner, type Owner } from '../../docker/labels.ts';
 import { writeWhole } from '../results.ts';
+import { kernelState } from './kernel-state.ts';
 import type { ProcessName } from './links/commands.ts';
 
 const fileName = 'processes.json';
@@ -82,7 +83,7 @@ function endProcesses({ owner, processes }: ProcessRecord, host: HostView): numb
   if (owner.boot !== host.boot || owner.machine !== host.machine || owner.pidNamespace !== host.pidNamespace) return 0;
   let ended = 0;
   for (const { pid, startTicks } of processes) {
-    if (startTicks === '' || host.startTicks(pid) !== startTicks) continue;
+    if (startTicks === '' || host.startTicks(pid) !== startTicks || kernelState(pid) === 'Z') continue;
     try {
       process.kill(pid, 'SIGKILL');
       ended++;
