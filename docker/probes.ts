@@ -104,6 +104,38 @@ export function probeHealth(clock: Clock, port: number, path: string, nodeId: st
   });
 }
 
+/** Where a node is asked, with what, and what its answer must contain. */
+export interface Exchange {
+  readonly host: string;
+  readonly port: number;
+  readonly send: string;
+  readonly expect: string;
+}
+
+/** Most characters of an answer that are looked at. */
+const exchangeChars = 4_096;
+
+/** Asks over a connection of its own: only an answer shows that the process runs, the kernel takes connections for a frozen one too. */
+export function probeExchange(clock: Clock, exchange: Exchange, nodeId: string): Promise<ProbeResult> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: exchange.host, port: exchange.port });
+    let heard = '';
+    const finish = (outcome: ProbeResult['outcome'], evidence: string): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve({ outcome, evidence: `${nodeId}: ${evidence}`, atMs: clock.nowMs() });
+    };
+    const timer = setTimeout(() => finish('unreachable', `no answer in ${healthTimeoutMs} ms`), healthTimeoutMs);
+    socket.on('connect', () => socket.write(exchange.send));
+    socket.on('data', (chunk: Buffer) => {
+      heard = (heard + chunk.toString()).slice(-exchangeChars);
+      if (heard.includes(exchange.expect)) finish('reachable', `answered ${exchange.expect}`);
+    });
+    socket.on('end', () => finish('unreachable', 'closed the connection without the answer'));
+    socket.on('error', (error: NodeJS.ErrnoException) => finish('unreachable', error.code ?? error.message));
+  });
+}
+
 /** The kernel's count of datagrams that came in for a port nobody listens on, in the namespace of `pid`. */
 export function datagramsWithoutListener(pid: number | 'self'): number {
   return readNoPorts(readFileSync(`/proc/${pid}/net/snmp`, 'utf8'));

@@ -120,5 +120,7 @@ function endpointsOf(address: DockerAddress): NodeEndpoints {
     clusterAddress: `${ip}:${ports.cluster}`,
     clientAddress: direct ? `${ip}:${ports.client}` : `${host}:${address.hostClientPort}`,
     httpAddress: direct ? `${ip}:${ports.http}` : `${host}:${address.hostHttpPort}`,
+    internalClientAddress: `${ip}:${ports.client}`,
+    internalHttpAddress: `${ip}:${ports.http}`,
   };
 }

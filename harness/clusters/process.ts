@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import type { Cluster, EffectProbe, Endpoint, LinkRule, NodeState, ProbeResult } from '../../chaos/ports.ts';
 import { EnvironmentError, messageOf } from '../../docker/errors.ts';
 import { currentOwner } from '../../docker/labels.ts';
-import { probeHealth } from '../../docker/probes.ts';
+import { probeExchange, probeHealth } from '../../docker/probes.ts';
+import { present } from '../../lib/assert.ts';
 import type { NodeAddress, NodeEndpoints } from '../systems/system.ts';
 import { freePorts, isFree } from './free-ports.ts';
 import { patienceMs, probeEcho } from './link-probes.ts';
@@ -52,7 +53,7 @@ export async function openProcessCluster(options: OpenClusterOptions): Promise<R
   return {
     cluster,
     addresses: () => cluster.addresses(),
-    build: `${process.execPath} ${options.nodeEntry ?? defaultEntry}`,
+    build: cluster.build,
     engine: null,
     versions: [],
     logTail: async (nodeId) => cluster.logTail(nodeId),
@@ -107,6 +108,7 @@ class ProcessCluster implements Cluster {
       probePort: proxied.probePort,
       sourceAddress,
       program: join(projectDir, this.options.nodeEntry ?? defaultEntry),
+      ...(this.options.program === undefined ? {} : { command: () => this.commandOf(node) }),
       workingDirectory: projectDir,
       disk: join(this.runFolder, 'nodes', nodeId),
       logsDir: this.options.logsDir,
@@ -122,12 +124,42 @@ class ProcessCluster implements Cluster {
   }
 
   addresses(): NodeAddress[] {
-    return [...this.nodes.values()].map(({ options: { nodeId, proxied } }) => ({
+    return [...this.nodes.values()].map((node) => {
+      const { client, http } = this.reachedAt(node);
+      return { nodeId: node.options.nodeId, host, clientPort: client, httpPort: http };
+    });
+  }
+
+  /** What runs, for the report. */
+  get build(): string {
+    const [first] = this.nodes.values();
+    return first === undefined || this.options.program === undefined
+      ? `${process.execPath} ${this.options.nodeEntry ?? defaultEntry}`
+      : this.commandOf(first).slice(0, 1).join(' ');
+  }
+
+  /** A program that is not ours does not say which node calls, so its links cannot go through the proxy. */
+  private reachedAt({ options }: ProcessNode): NodePorts {
+    return this.options.program === undefined ? options.proxied : options.ports;
+  }
+
+  private commandOf({ options: { nodeId, index, ports, disk } }: ProcessNode): readonly string[] {
+    const foreign = present(this.options.program, 'a program to run');
+    const { source } = foreign.program;
+    return foreign.program.command({
+      plan: foreign.plan,
       nodeId,
+      index,
+      nodes: this.endpoints(),
       host,
-      clientPort: proxied.client,
-      httpPort: proxied.http,
-    }));
+      ports,
+      dataDir: disk,
+      folder: source.kind === 'folder' ? source.path : projectDir,
+    });
+  }
+
+  private endpoints(): NodeEndpoints[] {
+    return [...this.nodes.values()].map((node) => endpointsOf(node.options.nodeId, this.reachedAt(node)));
   }
 
   async startNode(nodeId: string): Promise<void> {
@@ -217,7 +249,11 @@ class ProcessCluster implements Cluster {
   }
 
   probeNode(nodeId: string): Promise<ProbeResult> {
-    return probeHealth(this.options.clock, this.node(nodeId).options.proxied.http, healthPath, nodeId);
+    const { http, client } = this.reachedAt(this.node(nodeId));
+    const readiness = this.options.program?.program.readiness ?? { kind: 'http', path: healthPath };
+    return readiness.kind === 'http'
+      ? probeHealth(this.options.clock, http, readiness.path, nodeId)
+      : probeExchange(this.options.clock, { host, port: client, ...readiness }, nodeId);
   }
 
   async unsupported(): Promise<ReadonlyMap<string, string>> {
@@ -225,9 +261,13 @@ class ProcessCluster implements Cluster {
       ['clock', "local processes share the host's clock"],
       ['oom', "local processes share the host's memory"],
     ]);
-    if (!this.hasSourceAddresses) {
-      const why = 'this host has one loopback address only, so the proxy cannot tell which node calls';
-      for (const kind of ['partition', 'reset', 'loss', 'latency', 'bandwidth']) reasons.set(kind, why);
+    if (!this.hasSourceAddresses || this.options.program !== undefined) {
+      const why =
+        this.options.program === undefined
+          ? 'this host has one loopback address only, so the proxy cannot tell which node calls'
+          : 'a program that is not ours does not tell the proxy which node calls; the Docker cluster can cut its links';
+      for (const kind of ['partition', 'client-partition', 'reset', 'loss', 'latency', 'bandwidth'])
+        reasons.set(kind, why);
     }
     return reasons;
   }
@@ -274,9 +314,8 @@ class ProcessCluster implements Cluster {
   }
 
   private environmentOf({ options }: ProcessNode): Record<string, string> {
-    const endpoints = [...this.nodes.values()].map(endpointsOf);
     return {
-      ...this.options.environment(options.nodeId, options.index, endpoints),
+      ...this.options.environment(options.nodeId, options.index, this.endpoints()),
       ZARIS_DATA_DIR: options.disk,
       ZARIS_HOST: host,
       ZARIS_CLIENT_PORT: String(options.ports.client),
@@ -286,11 +325,11 @@ class ProcessCluster implements Cluster {
   }
 }
 
-const endpointsOf = ({ options: { nodeId, proxied } }: ProcessNode): NodeEndpoints => ({
+const endpointsOf = (nodeId: string, { client, cluster, http }: NodePorts): NodeEndpoints => ({
   nodeId,
-  clusterAddress: `${host}:${proxied.cluster}`,
-  clientAddress: `${host}:${proxied.client}`,
-  httpAddress: `${host}:${proxied.http}`,
-  internalClientAddress: `${host}:${proxied.client}`,
-  internalHttpAddress: `${host}:${proxied.http}`,
+  clusterAddress: `${host}:${cluster}`,
+  clientAddress: `${host}:${client}`,
+  httpAddress: `${host}:${http}`,
+  internalClientAddress: `${host}:${client}`,
+  internalHttpAddress: `${host}:${http}`,
 });

@@ -2,7 +2,7 @@
  * A cluster as the run loop holds it: the chaos port, the addresses for clients, and its end.
  */
 import type { Cluster } from '../../chaos/ports.ts';
-import type { NodeAddress, NodeEndpoints } from '../systems/system.ts';
+import type { ClusterPlan, NodeAddress, NodeEndpoints, NodeProgram } from '../systems/system.ts';
 
 /** Something about the build or the host that the certificate names. */
 export interface NamedValue {
@@ -26,6 +26,12 @@ export interface RunCluster {
   dispose(): Promise<void>;
 }
 
+/** A program of the system under test, as a cluster starts it. */
+export interface ClusterProgram {
+  readonly program: NodeProgram;
+  readonly plan: ClusterPlan;
+}
+
 /** What a cluster is opened with. */
 export interface OpenClusterOptions {
   readonly runId: string;
@@ -34,6 +40,8 @@ export interface OpenClusterOptions {
   /** Environment of a node's process, given the addresses of all. */
   readonly environment: (nodeId: string, index: number, nodes: readonly NodeEndpoints[]) => Record<string, string>;
   readonly nodeEntry: string | null;
+  /** What runs on the nodes instead of Zaris; with the faults that it cannot stand. */
+  readonly program?: ClusterProgram;
   /** Take over what a dead harness left of this run instead of starting anew; rejects with EnvironmentError where there is nothing to take over. */
   readonly adopt?: boolean;
   readonly clock: { nowMs(): number; wallMs(): number };

@@ -16,7 +16,13 @@ export interface Contract {
   readonly durable: boolean;
   /** When losses are permitted; null for a durable contract. */
   readonly permittedLoss: string | null;
+  /** What else follows from a permitted loss (a deleted value is back, a read goes back …). Judged only under `--contract declared`. */
+  readonly permits?: readonly PermittedAnomaly[];
 }
+
+/** Findings, besides lost writes, that a contract may declare possible; the names are the verifier's. */
+export const permittedAnomalies = ['stale', 'non-monotone', 'resurrected', 'duplicated', 'not-linearizable'] as const;
+export type PermittedAnomaly = (typeof permittedAnomalies)[number];
 
 /** What the system can do; what it cannot is left out of the run and named in the report. */
 export interface Capabilities {
@@ -35,6 +41,8 @@ export interface NodeAddress {
   readonly host: string;
   readonly clientPort: number;
   readonly httpPort: number;
+  /** host:port of the client port as the nodes themselves know it, where that differs from the above (published ports). */
+  readonly internalClientAddress?: string;
 }
 
 /** Addresses of a node, inside the cluster's network and from the host. */
@@ -45,6 +53,68 @@ export interface NodeEndpoints {
   /** host:port for clients on the harness's host. */
   readonly clientAddress: string;
   readonly httpAddress: string;
+  /** host:port of the client and of the http port, inside the cluster's network. */
+  readonly internalClientAddress: string;
+  readonly internalHttpAddress: string;
+}
+
+/** Ports on which a node's program listens. */
+export interface ProgramPorts {
+  /** Clients. */
+  readonly client: number;
+  /** The other nodes. */
+  readonly cluster: number;
+  /** A second port that the harness reaches: health and metrics, or whatever the adapter uses it for. */
+  readonly http: number;
+}
+
+/** What a command line is made from. Inside a container `host` is every address and `folder` is where the image holds the files. */
+export interface NodeContext {
+  readonly plan: ClusterPlan;
+  readonly nodeId: string;
+  readonly index: number;
+  readonly nodes: readonly NodeEndpoints[];
+  /** Address to listen on. */
+  readonly host: string;
+  readonly ports: ProgramPorts;
+  /** The node's disk; survives a kill, not a wipe. */
+  readonly dataDir: string;
+  /** The files of a program of kind `folder`. */
+  readonly folder: string;
+}
+
+/** Where the program comes from. Containers get it as an image; local processes run it from this host. */
+export type ProgramSource =
+  /** Debian packages on the base image, or a public image that holds the same programs where a registry answers. */
+  | { readonly kind: 'packages'; readonly packages: readonly string[]; readonly publicImage: string | null; readonly program: string }
+  /** An image by name, yours or a public one. */
+  | { readonly kind: 'image'; readonly image: string }
+  /** A folder of files that Node.js 24 runs, such as your own server; absolute. */
+  | { readonly kind: 'folder'; readonly path: string };
+
+/** How a node shows that it answers: that its kernel takes a connection proves nothing, a frozen process does that too. */
+export type Readiness =
+  /** GET on the http port; any answer counts. */
+  | { readonly kind: 'http'; readonly path: string }
+  /** Text sent to the client port; the answer must contain `expect`. */
+  | { readonly kind: 'exchange'; readonly send: string; readonly expect: string };
+
+/** What runs on every node. */
+export interface NodeProgram {
+  readonly source: ProgramSource;
+  /** Ports inside a container; a local process is given others in its context. */
+  readonly ports: ProgramPorts;
+  readonly readiness: Readiness;
+  command(context: NodeContext): readonly string[];
+}
+
+/** The cluster that is meant when no flag says otherwise. */
+export interface SystemShape {
+  readonly nodes: number;
+  /** Fixed by the system, or null where it is the user's choice. */
+  readonly partitions: number | null;
+  /** Every node holds every key: the replication factor is the number of nodes. */
+  readonly everyNodeHoldsAll: boolean;
 }
 
 /** What a new cluster shall look like. */
@@ -81,6 +151,7 @@ export interface Peeked {
   /** Last applied entry. */
   readonly applied: Version;
   readonly commitSeq: number;
+  /** Of all keys and values at `applied`; empty where the system has none. */
   readonly digest: string;
   readonly keyCount: number;
   readonly keys: readonly PeekedKey[];
@@ -121,6 +192,17 @@ export interface System {
   readonly capabilities: Capabilities;
   /** What the client promises of every operation; null where it promises nothing. */
   readonly clientPromises: { readonly maxAttempts: number | null; readonly deadlineMs: number | null };
+  /** What runs on a node; absent for a program that comes with the harness. */
+  readonly program?: NodeProgram;
+  /** Absent: as the command line's defaults say. */
+  readonly shape?: SystemShape;
+  /** Faults that the system or its adapter cannot stand by design, each with the reason; they are not drawn, and the report says so. */
+  readonly unsupportedFaults?: ReadonlyMap<string, string>;
+  /**
+   * First words of the errors of refusals that are known to have had no effect; a refusal with any other error counts as
+   * unknown. Absent: errors that sound like a lost answer count as unknown.
+   */
+  readonly definiteRefusals?: readonly string[];
   /** The system's own rule for the copies that an acknowledged write needs. */
   defaultMinInSync(replicationFactor: number): number;
   /** Environment of one node's process. */

@@ -43,6 +43,23 @@ export function callWith(client: ZarisClient, operation: Operation): Promise<Ope
   }
 }
 
+/** Refusals of this client that had no effect; it says itself when an operation is in doubt, and then it is none of these. */
+export const definiteRefusals: readonly string[] = [
+  'InvalidInput',
+  'Lost',
+  'Unauthorized',
+  'Moved',
+  'OwnershipChanging',
+  'ReplicaWriteRejected',
+  'Migrating',
+  'Unavailable',
+  'TransportError',
+  'DeadlineExceeded',
+  'Cancelled',
+  'Closed',
+  'Overloaded',
+];
+
 /** What the result says of the operation. */
 export function completionOf(operation: Operation, result: OperationResult): Completion {
   const served = servedOf(result);

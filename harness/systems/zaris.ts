@@ -17,7 +17,7 @@ import type {
   System,
   SystemFacts,
 } from './system.ts';
-import { callWith, completionOf } from './zaris-completions.ts';
+import { callWith, completionOf, definiteRefusals } from './zaris-completions.ts';
 import { ZarisEvents } from './zaris-events.ts';
 import { newestView } from './zaris-http.ts';
 import { statusOfView } from './zaris-status.ts';
@@ -71,6 +71,7 @@ export const zaris: System = {
     maxAttempts: defaultClientOptions.retry.maxAttempts,
     deadlineMs: defaultClientOptions.requestTimeoutMs,
   },
+  definiteRefusals,
   defaultMinInSync: (replicationFactor) => (replicationFactor >= 3 ? 2 : 1),
   nodeEnvironment,
   connect: (options) => new RunningZaris(options),

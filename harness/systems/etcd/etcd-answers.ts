@@ -1,0 +1,22 @@
+/**
+ * What etcd's errors mean for a history.
+ *
+ * Invariant: `fail` only where the request provably never became a proposal: no connection carried it, or the server refused it before
+ * proposing. "Timed out" and "leader changed" come after proposing, so the write may still be committed: unknown.
+ */
+import type { Completion } from '../../../workloads/port.ts';
+
+const maxErrorChars = 200;
+
+/** Refused by the server before it proposes anything (etcd server/etcdserver/v3_server.go). */
+const refusals = /etcdserver: (too many requests|request is too large|not capable|permission denied|user name is empty|mvcc: database space exceeded)/;
+/** Said by the gRPC client when it had no connection to send the call on. */
+const notSent = /No connection established/;
+
+/** The completion of a call that ended in this error. */
+export function completionOfError(error: unknown): Completion {
+  const text = (error instanceof Error ? error.message : String(error)).slice(0, maxErrorChars);
+  return refusals.test(text) || notSent.test(text)
+    ? { kind: 'fail', why: 'refused', error: text }
+    : { kind: 'info', error: text };
+}
