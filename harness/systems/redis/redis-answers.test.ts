@@ -21,7 +21,7 @@ describe('what Redis errors mean', () => {
 });
 
 describe('the word of the Sentinels', () => {
-  const word = (address: string, configEpoch: number) => ({ address, configEpoch, otherSentinels: 2 });
+  const word = (address: string, configEpoch: number) => ({ address, configEpoch, otherSentinels: 2, replicas: 2 });
 
   it('needs the same primary and epoch from a majority', () => {
     expect(majorityWord([word('a:1', 3), word('a:1', 3), null], 3)).toMatchObject({ address: 'a:1' });

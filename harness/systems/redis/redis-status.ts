@@ -35,6 +35,7 @@ interface SentinelWord {
   readonly address: string;
   readonly configEpoch: number;
   readonly otherSentinels: number;
+  readonly replicas: number;
 }
 
 /** Fields of an INFO answer. */
@@ -75,10 +76,11 @@ export class RedisStatus {
     return this.looks.ask();
   }
 
-  /** Each Sentinel that answers knows all the others: before that, a failover may find no majority. */
+  /** Each Sentinel knows all the others and all replicas: before that, a failover finds no majority, or nobody to promote. */
   async sentinelsAreComplete(): Promise<boolean> {
     const words = await Promise.all(this.addresses.map((address) => this.wordOf(address)));
-    return words.every((word) => word?.otherSentinels === this.addresses.length - 1);
+    const others = this.addresses.length - 1;
+    return words.every((word) => word?.otherSentinels === others && word.replicas === others);
   }
 
   /** Version of every server that answers, without repetition. */
@@ -160,6 +162,7 @@ export class RedisStatus {
       address: `${fields.get('ip')}:${fields.get('port')}`,
       configEpoch: epoch,
       otherSentinels: Number(fields.get('num-other-sentinels')),
+      replicas: Number(fields.get('num-slaves')),
     };
   }
 
