@@ -4,9 +4,9 @@
  * Invariant: whatever a bench starts is pushed on a stack that runs at its end, on the first Ctrl-C, and, as far as it can without
  * waiting, when the process exits. A left-over server would take the CPU from the next measurement.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { resolve } from 'node:path';
 
 export interface BenchContext {
   /** A short version, to see that everything works; its figures are worth little. */
@@ -30,7 +30,7 @@ export function checkGoing(context: BenchContext): void {
 
 /** Waits; rejects at once on Ctrl-C. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
+  return new Promise((settle, reject) => {
     if (signal.aborted) return reject(signal.reason as Error);
     const onAbort = (): void => {
       clearTimeout(timer);
@@ -38,7 +38,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
     };
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', onAbort);
-      resolve();
+      settle();
     }, ms);
     signal.addEventListener('abort', onAbort, { once: true });
   });
@@ -58,45 +58,49 @@ export function atExit(end: () => void): () => void {
 /** A program that runs until it is disposed of. */
 export interface RunningProgram extends AsyncDisposable {
   readonly pid: number;
-  /** Non-null once it has ended. */
+  /** How it ended, or null while it runs. */
   exit(): string | null;
+  /** Sends the signal, SIGKILL after `graceMs` where that is not enough, and resolves when it has ended. */
+  end(signal: 'SIGTERM' | 'SIGKILL', graceMs: number): Promise<void>;
 }
 
-/** Starts a program with its output in `workDir/NAME.log`. Rejects when it cannot be started. */
+/** Has the kernel kill what it runs when this process dies, however it dies. */
+const parentDeath = '/usr/bin/setpriv';
+
+/** Starts a program with its output in `LOG.log`, a path or a name in `workDir`. Rejects when it cannot be started. */
 export async function startProgram(
   context: BenchContext,
-  name: string,
+  log: string,
   command: readonly [string, ...string[]],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<RunningProgram> {
-  mkdirSync(context.workDir, { recursive: true });
-  const log = openSync(join(context.workDir, `${name}.log`), 'a');
-  const [file, ...args] = command;
-  const child: ChildProcess = spawn(file, args, {
-    stdio: ['ignore', log, log],
+  const output = openSync(`${resolve(context.workDir, log)}.log`, 'a');
+  const words = existsSync(parentDeath) ? [parentDeath, '--pdeathsig', 'KILL', ...command] : command;
+  const [file = '', ...args] = words;
+  const child = spawn(file, args, {
+    stdio: ['ignore', output, output],
     cwd: context.workDir,
     env: { ...process.env, ...environment },
   });
-  closeSync(log);
+  closeSync(output);
   let ended: string | null = null;
-  const exited = new Promise<void>((resolve) => {
+  const exited = new Promise<void>((settle) => {
     child.once('exit', (code, signal) => {
-      ended = `${name} ended with ${signal ?? `exit code ${code}`}`;
-      resolve();
+      ended = `${log} ended with ${signal ?? `exit code ${code}`}`;
+      settle();
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
+  await new Promise<void>((settle, reject) => {
+    child.once('spawn', settle);
     child.once('error', reject);
   });
   const forget = atExit(() => child.kill('SIGKILL'));
-  return {
-    pid: child.pid as number,
-    exit: () => ended,
-    async [Symbol.asyncDispose]() {
-      if (ended === null) child.kill('SIGKILL');
-      await exited;
-      forget();
-    },
+  const end = async (signal: 'SIGTERM' | 'SIGKILL', graceMs: number): Promise<void> => {
+    if (ended === null) child.kill(signal);
+    const timer = signal === 'SIGTERM' ? setTimeout(() => child.kill('SIGKILL'), graceMs) : undefined;
+    await exited;
+    clearTimeout(timer);
+    forget();
   };
+  return { pid: child.pid as number, exit: () => ended, end, [Symbol.asyncDispose]: () => end('SIGKILL', 0) };
 }

@@ -96,11 +96,11 @@ export async function killOnce(scene: FailoverScene, victim: string, status: Sys
   firsts.catch(() => undefined);
   deaths.delete(victim);
   const askedAtMs = performance.now();
-  await cluster.run.cluster.kill(victim);
+  await cluster.nodes.kill(victim);
   // A signal that we sent ourselves kills at once; an engine takes its time, and tells when it was done.
   const diedAtMs = deaths.get(victim) ?? askedAtMs;
   const outagesMs = [...(await firsts).values()].map((atMs) => atMs - diedAtMs);
-  await cluster.run.cluster.startNode(victim);
+  await cluster.nodes.startNode(victim);
   return { victim, wasLeader: status.leader === victim, outagesMs };
 }
 
@@ -146,13 +146,13 @@ export async function handOffOnce(scene: FailoverScene, nodeId: string, status: 
   const quiet = new WaitWatch(writers, partitions, led);
   await pause(quietWindowMs, context.signal);
   const away = new WaitWatch(writers, partitions, led);
-  await cluster.run.cluster.stop(nodeId, graceMs);
+  await cluster.nodes.stop(nodeId, graceMs);
   await pause(quietWindowMs, context.signal);
   const between = new Map<number, number>();
   for (const { partition, term } of (await cluster.system.status.status())?.partitions ?? [])
     between.set(partition, term);
   const back = new WaitWatch(writers, partitions, between);
-  await cluster.run.cluster.startNode(nodeId);
+  await cluster.nodes.startNode(nodeId);
   await whenWhole(scene);
   await pause(quietWindowMs, context.signal);
   writers.onAcknowledged = () => undefined;

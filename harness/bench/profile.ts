@@ -71,7 +71,7 @@ async function profileLoad(context: BenchContext, scene: Scene, cluster: ZarisCl
     const writers = Array.from({ length: scene.writers }, (_, index) =>
       writerOf(clients[index % clientCount] as ZarisClient, scene),
     );
-    const round = await measure(writers, await cluster.pids(), {
+    const round = await measure(writers, cluster.pids(), {
       valueBytes,
       keysPerWriter,
       warmUpMs: 1_000,
@@ -107,7 +107,7 @@ async function profileScene(context: BenchContext, scene: Scene): Promise<void> 
   });
   await profileLoad(context, scene, cluster);
   checkGoing(context);
-  await Promise.all(cluster.run.cluster.nodeIds().map((nodeId) => cluster.run.cluster.stop(nodeId, graceMs)));
+  await Promise.all(cluster.nodes.nodeIds().map((nodeId) => cluster.nodes.stop(nodeId, graceMs)));
   const files = readdirSync(folder).filter((file) => file.endsWith('.cpuprofile'));
   const summaries = files.map((file) => summarizeFile(join(folder, file))).sort((a, b) => b.busyShare - a.busyShare);
   if (summaries[0] === undefined) throw new Error('no node wrote a profile');

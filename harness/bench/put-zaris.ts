@@ -29,7 +29,7 @@ export async function startZaris(
   return {
     name: `Zaris rf ${replicationFactor}`,
     promise: `in the memory of every in-sync copy (${replicationFactor} when healthy), fenced by term: kept as long as one of them keeps its process, over any failover; not on disk`,
-    pids: await cluster.pids(),
+    pids: cluster.pids(),
     async connect(count) {
       const clients = await Promise.all(Array.from({ length: count }, () => ZarisClient.connect(cluster.url)));
       return {

@@ -1,12 +1,10 @@
-/** A Zaris cluster for a bench: opened the way a run opens it, bootstrapped, whole, and gone at the end. */
+/** A Zaris cluster for a bench: started, bootstrapped, whole, and gone at the end. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openProcessCluster } from '../clusters/process.ts';
-import type { RunCluster } from '../clusters/run-cluster.ts';
-import type { RunningSystem } from '../systems/system.ts';
+import type { NodeAddress, RunningSystem } from '../systems/system.ts';
 import { zaris } from '../systems/zaris.ts';
-import { getJson } from '../systems/zaris-http.ts';
 import { atExit, type BenchContext } from './bench-context.ts';
+import { LocalNodes, type NodeEnvironment } from './local-nodes.ts';
 
 export interface ZarisClusterOptions {
   readonly name: string;
@@ -20,36 +18,57 @@ export interface ZarisClusterOptions {
   readonly onDeath?: (nodeId: string, atMs: number) => void;
 }
 
+/** What a bench does to nodes. */
+interface BenchNodes {
+  nodeIds(): readonly string[];
+  startNode(nodeId: string): Promise<void>;
+  kill(nodeId: string): Promise<void>;
+  stop(nodeId: string, graceMs: number): Promise<void>;
+}
+
 export interface ZarisCluster extends AsyncDisposable {
-  readonly run: RunCluster;
+  readonly nodes: BenchNodes;
   readonly system: RunningSystem;
   /** For `ZarisClient.connect`. */
   readonly url: string;
-  /** Process ids of the nodes, as they tell them; of use for local processes only. */
-  pids(): Promise<number[]>;
+  /** Process ids of the nodes; none where these run in containers. */
+  pids(): number[];
+}
+
+interface StartedNodes {
+  readonly nodes: BenchNodes;
+  readonly addresses: readonly NodeAddress[];
+  readonly pids: () => number[];
+  readonly dispose: () => Promise<void>;
 }
 
 const startTimeoutMs = 90_000;
 const clock = { nowMs: () => performance.now(), wallMs: () => Date.now() };
 
-/** Opens and bootstraps it. Whatever was started is gone when this rejects. */
-export async function openZaris(context: BenchContext, options: ZarisClusterOptions): Promise<ZarisCluster> {
-  const { name, nodeCount, replicationFactor, partitionCount } = options;
-  const minInSync = zaris.defaultMinInSync(replicationFactor);
-  const runId = `bench-${name}-${process.pid}`;
-  const plan = { clusterId: runId, nodeCount, replicationFactor, minInSync, partitionCount };
-  const logsDir = join(context.workDir, name, 'logs');
+async function startLocal(
+  context: BenchContext,
+  options: ZarisClusterOptions,
+  environment: NodeEnvironment,
+): Promise<StartedNodes> {
+  const { name, nodeCount } = options;
+  const nodes = await LocalNodes.start(context, { name, nodeCount, environment });
+  return { nodes, addresses: nodes.addresses(), pids: () => nodes.pids(), dispose: () => nodes.dispose() };
+}
+
+async function startContainers(
+  context: BenchContext,
+  options: ZarisClusterOptions,
+  runId: string,
+  environment: NodeEnvironment,
+): Promise<StartedNodes> {
+  const { openDockerCluster } = await import('../clusters/docker.ts');
+  const logsDir = join(context.workDir, options.name, 'logs');
   mkdirSync(logsDir, { recursive: true });
-  const open =
-    options.isDocker === true ? (await import('../clusters/docker.ts')).openDockerCluster : openProcessCluster;
-  const run = await open({
+  const run = await openDockerCluster({
     runId,
-    nodeCount,
+    nodeCount: options.nodeCount,
     logsDir,
-    environment: (nodeId, index, nodes) => ({
-      ...zaris.nodeEnvironment(plan, nodeId, index, nodes),
-      ...options.environment,
-    }),
+    environment: (nodeId, index, nodes) => ({ ...environment(nodeId, index, nodes) }),
     nodeEntry: null,
     clock,
     say: context.say,
@@ -57,12 +76,32 @@ export async function openZaris(context: BenchContext, options: ZarisClusterOpti
     ...(options.onDeath === undefined ? {} : { onDeath: options.onDeath }),
   });
   const forget = atExit(() => void run.dispose());
-  const addresses = run.addresses();
+  const dispose = async (): Promise<void> => {
+    await run.dispose();
+    forget();
+  };
+  return { nodes: run.cluster, addresses: run.addresses(), pids: () => [], dispose };
+}
+
+/** Opens and bootstraps it. Whatever was started is gone when this rejects. */
+export async function openZaris(context: BenchContext, options: ZarisClusterOptions): Promise<ZarisCluster> {
+  const { name, nodeCount, replicationFactor, partitionCount } = options;
+  const minInSync = zaris.defaultMinInSync(replicationFactor);
+  const runId = `bench-${name}-${process.pid}`;
+  const plan = { clusterId: runId, nodeCount, replicationFactor, minInSync, partitionCount };
+  const environment: NodeEnvironment = (nodeId, index, nodes) => ({
+    ...zaris.nodeEnvironment(plan, nodeId, index, nodes),
+    ...options.environment,
+  });
+  const started =
+    options.isDocker === true
+      ? await startContainers(context, options, runId, environment)
+      : await startLocal(context, options, environment);
+  const { addresses } = started;
   const system = zaris.connect({ plan, addresses, nowMs: () => performance.now() });
   const end = async (): Promise<void> => {
     await system.close();
-    await run.dispose();
-    forget();
+    await started.dispose();
   };
   try {
     await system.bootstrap(startTimeoutMs, context.signal);
@@ -72,17 +111,6 @@ export async function openZaris(context: BenchContext, options: ZarisClusterOpti
     throw error;
   }
   const seeds = addresses.map((address) => `${address.host}:${address.clientPort}`).join(',');
-  return {
-    run,
-    system,
-    url: `zaris://${seeds}/bench`,
-    async pids() {
-      const answers = await Promise.all(addresses.map((address) => getJson(address, '/health')));
-      return answers.flatMap((answer) => {
-        const pid = (answer as { pid?: unknown } | null)?.pid;
-        return typeof pid === 'number' ? [pid] : [];
-      });
-    },
-    [Symbol.asyncDispose]: end,
-  };
+  const url = `zaris://${seeds}/bench`;
+  return { nodes: started.nodes, system, url, pids: started.pids, [Symbol.asyncDispose]: end };
 }
