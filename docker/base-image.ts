@@ -133,22 +133,27 @@ export async function followProgress(
   });
 }
 
-async function pull(options: BaseImageOptions): Promise<boolean> {
-  if (await hasImage(options.docker, publicImage)) return true;
+function pull(options: BaseImageOptions): Promise<boolean> {
+  return pullImage(options.docker, publicImage, (reason) =>
+    options.say(`No registry gives ${publicImage} (${reason}); building the base image from Debian's packages`),
+  );
+}
+
+/** Makes sure that the engine holds an image by name, asking a registry for it; `onFailure` is told why there is none. */
+export async function pullImage(docker: Docker, name: string, onFailure: (reason: string) => void): Promise<boolean> {
+  if (await hasImage(docker, name)) return true;
   const abort = new AbortController();
   let timer = setTimeout(() => abort.abort(new Error('no progress')), firstProgressTimeoutMs);
   const overall = setTimeout(() => abort.abort(new Error('too slow')), pullTimeoutMs);
   try {
-    const stream = await options.docker.pull(publicImage, { abortSignal: abort.signal });
-    await followProgress(options.docker, stream, () => {
+    const stream = await docker.pull(name, { abortSignal: abort.signal });
+    await followProgress(docker, stream, () => {
       clearTimeout(timer);
       timer = setTimeout(() => abort.abort(new Error('no progress')), firstProgressTimeoutMs);
     });
     return true;
   } catch (error) {
-    options.say(
-      `No registry gives ${publicImage} (${messageOf(error)}); building the base image from Debian's packages`,
-    );
+    onFailure(messageOf(error));
     return false;
   } finally {
     clearTimeout(timer);

@@ -54,7 +54,14 @@ export interface DockerClusterOptions {
   readonly nodeCount?: number;
   readonly ports?: NodePorts;
   readonly healthPath?: string;
-  readonly command?: readonly string[];
+  /** How a node is seen to answer, where it has no health endpoint. */
+  readonly probe?: (address: NodeAddress) => Promise<ProbeResult>;
+  /** Instead of the image's own; the same for all nodes, or made from the addresses of all. */
+  readonly command?:
+    | readonly string[]
+    | ((nodeId: string, index: number, addresses: ReadonlyMap<string, NodeAddress>) => readonly string[]);
+  /** Faults that what runs on the nodes cannot stand, each with the reason. */
+  readonly unsupportedFaults?: ReadonlyMap<string, string>;
   readonly memoryBytes?: number;
   /** Environment of a node's process; asked again whenever its container is made anew. */
   readonly environment: (
@@ -230,7 +237,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
         volume: this.name(`${nodeId}-disk`),
         environment: options.environment(nodeId, index, this.known),
         labels: labelsOf(options.runId, this.owner, 'node', nodeId),
-        ...(options.command === undefined ? {} : { command: options.command }),
+        ...this.commandOf(nodeId, index),
         ...(options.memoryBytes === undefined ? {} : { memoryBytes: options.memoryBytes }),
       }),
       clockFaults: this.clockFaults,
@@ -239,6 +246,12 @@ export class DockerCluster implements Cluster, AsyncDisposable {
       onEffect: (effect) => options.onEffect?.(effect),
       onLogLost: (reason) => options.say?.(reason),
     });
+  }
+
+  private commandOf(nodeId: string, index: number): { readonly command?: readonly string[] } {
+    const { command } = this.options;
+    if (command === undefined) return {};
+    return { command: typeof command === 'function' ? command(nodeId, index, this.known) : command };
   }
 
   private get clockFaults(): boolean {
@@ -372,6 +385,8 @@ export class DockerCluster implements Cluster, AsyncDisposable {
         atMs: this.options.clock.nowMs(),
       });
     }
+    const { probe } = this.options;
+    if (probe !== undefined) return probe(address);
     return probeHealth(this.options.clock, address.hostHttpPort, this.options.healthPath ?? '/health', nodeId);
   }
 
@@ -382,6 +397,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
       if (!this.clockFaults) reasons.set('clock', 'this cluster was started without clock faults');
       const obstacle = outOfMemoryObstacle(this.options.engine.local);
       if (obstacle !== null) reasons.set('oom', obstacle);
+      for (const [kind, reason] of this.options.unsupportedFaults ?? []) reasons.set(kind, reason);
       return reasons;
     });
     return this.limits;

@@ -93,7 +93,11 @@ export class NodeContainer extends GenericContainer {
       .withDroppedCapabilities('ALL')
       .withSecurityOpt('no-new-privileges')
       .withWaitStrategy(new StartedIsEnough());
-    if (spec.command !== undefined) this.withCommand([...spec.command]);
+    if (spec.command !== undefined) {
+      // Whatever entry point the image has: the command is the whole of what runs.
+      const [program = '', ...words] = spec.command;
+      this.withEntrypoint([program]).withCommand(words);
+    }
     this.hostConfig.Binds = [`${spec.volume}:/data`];
     this.hostConfig.LogConfig = nodeLog;
     this.hostConfig.PidsLimit = maxProcesses;

@@ -4,11 +4,14 @@
 import { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import type { ProbeResult } from '../../chaos/ports.ts';
 import { findRun } from '../../docker/adoption.ts';
 import { DockerCluster, type NodeAddress as DockerAddress } from '../../docker/cluster.ts';
 import { zarisPorts } from '../../docker/containers.ts';
 import { type Engine, ensureEngine } from '../../docker/engine.ts';
-import { ensureNodeImage, type NodeImage } from '../../docker/image.ts';
+import { ensureNodeImage } from '../../docker/image.ts';
+import { probeExchange, probeHealth } from '../../docker/probes.ts';
+import { ensureSystemImage, folderInImage } from '../../docker/system-image.ts';
 import type { Effect } from '../../docker/node-life.ts';
 import { keepRun, sweep } from '../../docker/sweep.ts';
 import type { NodeEndpoints } from '../systems/system.ts';
@@ -27,7 +30,8 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
     clock: options.clock,
     runId: options.runId,
     environment: (nodeId: string, index: number, addresses: ReadonlyMap<string, DockerAddress>) =>
-      options.environment(nodeId, index, [...addresses.values()].map(endpointsOf)),
+      options.environment(nodeId, index, endpointsOfAll(addresses)),
+    ...programOptions(options),
     logsDir: options.logsDir,
     say: options.say,
     onEffect: ({ kind, nodeId, atMs }: Effect) => {
@@ -62,7 +66,11 @@ async function sweepDead(engine: Engine, say: (line: string) => void): Promise<v
   }
 }
 
-async function imageOf(engine: Engine, options: OpenClusterOptions): Promise<NodeImage> {
+async function imageOf(engine: Engine, options: OpenClusterOptions): Promise<{ name: string; base: string }> {
+  if (options.program !== undefined) {
+    const { source } = options.program.program;
+    return await ensureSystemImage({ docker: engine.docker, projectDir, say: options.say }, source);
+  }
   const entry = options.nodeEntry;
   return await ensureNodeImage({
     docker: engine.docker,
@@ -72,12 +80,39 @@ async function imageOf(engine: Engine, options: OpenClusterOptions): Promise<Nod
   });
 }
 
+/** What a program that is not Zaris needs: its command, its ports, and the way to see that it answers. */
+function programOptions(options: OpenClusterOptions) {
+  if (options.program === undefined) return {};
+  const { program, plan, unsupportedFaults } = options.program;
+  const { ports, readiness } = program;
+  return {
+    ports,
+    unsupportedFaults,
+    command: (nodeId: string, index: number, addresses: ReadonlyMap<string, DockerAddress>): readonly string[] =>
+      program.command({
+        plan,
+        nodeId,
+        index,
+        nodes: endpointsOfAll(addresses),
+        host: '0.0.0.0',
+        ports,
+        dataDir: '/data',
+        folder: folderInImage,
+      }),
+    probe: (address: DockerAddress): Promise<ProbeResult> =>
+      readiness.kind === 'http'
+        ? probeHealth(options.clock, address.hostHttpPort, readiness.path, address.nodeId)
+        : probeExchange(options.clock, { host, port: address.hostClientPort, ...readiness }, address.nodeId),
+  };
+}
+
 function runClusterOf(cluster: DockerCluster, engine: Engine, runId: string): RunCluster {
   return {
     cluster,
     addresses: () =>
-      [...cluster.addresses().values()].map((address) => ({
+      inOrder(cluster.addresses()).map((address) => ({
         nodeId: address.nodeId,
+        internalClientAddress: `${address.ip}:${address.ports.client}`,
         ...(isOnThisHost(address.ip)
           ? { host: address.ip, clientPort: address.ports.client, httpPort: address.ports.http }
           : { host, clientPort: address.hostClientPort, httpPort: address.hostHttpPort }),
@@ -111,6 +146,13 @@ function isOnThisHost(ip: string): boolean {
   }
   return blocked.check(ip, 'ipv4');
 }
+
+/** By the nodes' numbers: the seats come up in any order. */
+const inOrder = (addresses: ReadonlyMap<string, DockerAddress>): DockerAddress[] =>
+  [...addresses.values()].toSorted((a, b) => Number(a.nodeId.slice(1)) - Number(b.nodeId.slice(1)));
+
+const endpointsOfAll = (addresses: ReadonlyMap<string, DockerAddress>): NodeEndpoints[] =>
+  inOrder(addresses).map(endpointsOf);
 
 function endpointsOf(address: DockerAddress): NodeEndpoints {
   const { ip, ports } = address;

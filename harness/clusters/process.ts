@@ -269,6 +269,7 @@ class ProcessCluster implements Cluster {
       for (const kind of ['partition', 'client-partition', 'reset', 'loss', 'latency', 'bandwidth'])
         reasons.set(kind, why);
     }
+    for (const [kind, reason] of this.options.program?.unsupportedFaults ?? []) reasons.set(kind, reason);
     return reasons;
   }
 

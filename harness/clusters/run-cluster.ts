@@ -30,6 +30,7 @@ export interface RunCluster {
 export interface ClusterProgram {
   readonly program: NodeProgram;
   readonly plan: ClusterPlan;
+  readonly unsupportedFaults: ReadonlyMap<string, string>;
 }
 
 /** What a cluster is opened with. */
