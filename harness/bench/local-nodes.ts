@@ -82,8 +82,6 @@ export class LocalNodes {
       httpAddress: `${host}:${each.address.httpPort}`,
       internalClientAddress: `${host}:${each.address.clientPort}`,
       internalHttpAddress: `${host}:${each.address.httpPort}`,
-      internalClientAddress: `${host}:${each.address.clientPort}`,
-      internalHttpAddress: `${host}:${each.address.httpPort}`,
     }));
     node.program = await startProgram(this.context, join(this.folder, nodeId), [process.execPath, entry], {
       ...this.environment(nodeId, this.nodeIds().indexOf(nodeId), endpoints),
