@@ -45,6 +45,12 @@ export interface StoredOperation {
   readonly expected: readonly [number, number] | null;
 }
 
+/** One read-back as it stands in the file. */
+export type StoredRead = Pick<StoredOperation, 'key' | 'outcome' | 'error' | 'invokeNs' | 'version' | 'partition' | 'epoch' | 'node' | 'observed' | 'number'> & {
+  readonly phase: rows.Phase;
+  readonly returnNs: number;
+};
+
 /** Opens a run's folder or a ledger's file for reading. Throws {@link LedgerFileError}, one sentence. */
 export function openLedgerReader(path: string): LedgerReader {
   let file = resolve(path);
@@ -166,6 +172,33 @@ export class LedgerReader implements HistorySource {
     return { operations: count('SELECT count(*) FROM operations'), keys: count('SELECT count(*) FROM keys'), fileBytes: statSync(this.path).size };
   }
 
+  /** Rows by table; `intents` are finished operations and those still open. */
+  rowCounts(): { intents: number; operations: number; faults: number; epochChanges: number; finalReads: number; replicaReads: number; digests: number; retirements: number } {
+    const count = (from: string) => this.db.prepare(`SELECT count(*) FROM ${from}`).pluck().get() as number;
+    const operations = count('operations');
+    return {
+      intents: operations + count('open_operations WHERE op_id NOT IN (SELECT op_id FROM operations)'), operations, faults: count('faults'), epochChanges: count('epoch_changes'),
+      finalReads: count('final_reads'), replicaReads: count('replica_reads'), digests: count('digests'), retirements: count('retirements'),
+    };
+  }
+
+  /** Operations without an outcome, in the order of their ids. */
+  openOperations(): StoredOperation[] {
+    return [...this.operations('', true)];
+  }
+
+  /** Read-backs through the client in the order in which they were recorded; for exports. */
+  *finalReads(): Iterable<StoredRead> {
+    type Row = [string, number, number, string | null, number, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell];
+    const sql = 'SELECT (SELECT name FROM keys k WHERE k.key_id = r.key_id), phase, outcome, (SELECT text FROM errors e WHERE e.error_id = r.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, observed, number FROM final_reads r ORDER BY row_id';
+    for (const [key, phase, outcome, error, invokeNs, durationNs, major, minor, partition, epoch, node, observed, number] of this.all<Row>(sql)) {
+      yield {
+        key, phase: present(rows.phaseCodes[phase], 'phase'), outcome: present(rows.outcomeCodes[outcome], 'outcome'), error, invokeNs, returnNs: invokeNs + durationNs,
+        version: pair(major, minor), partition, epoch, node: node === null ? null : this.nodeName(node), observed, number,
+      };
+    }
+  }
+
   /** All operations of one key (a scan of the whole table), in the order of their ids, then those still open. */
   operationsOf(key: string): StoredOperation[] {
     const keyId = this.db.prepare('SELECT key_id FROM keys WHERE name = ?').pluck().get(key) as number | undefined;
@@ -173,7 +206,7 @@ export class LedgerReader implements HistorySource {
   }
 
   /** Every operation in the order of the ids, then those still open; for series and exports. */
-  *operations(where = ''): Iterable<StoredOperation> {
+  *operations(where = '', openOnly = false): Iterable<StoredOperation> {
     type Row = [number, number, number, string, number, Cell, string | null, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell];
     const columns = (open: boolean) => `op_id, session, f, (SELECT name FROM keys k WHERE k.key_id = o.key_id), ${
       open
@@ -181,7 +214,8 @@ export class LedgerReader implements HistorySource {
         : 'outcome, why, (SELECT text FROM errors e WHERE e.error_id = o.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, attempts, observed, number, arg, expected_major, expected_minor FROM operations o'
     }`;
     const notDone = `${where === '' ? 'WHERE' : `${where} AND`} op_id NOT IN (SELECT op_id FROM operations)`;
-    for (const sql of [`SELECT ${columns(false)} ${where} ORDER BY op_id`, `SELECT ${columns(true)} ${notDone} ORDER BY op_id`]) {
+    const open = `SELECT ${columns(true)} ${notDone} ORDER BY op_id`;
+    for (const sql of openOnly ? [open] : [`SELECT ${columns(false)} ${where} ORDER BY op_id`, open]) {
       for (const row of this.db.prepare(sql).raw().iterate() as Iterable<Row>) yield this.stored(row);
     }
   }

@@ -7,12 +7,13 @@
 import type { LedgerReader } from '../../ledger/reader.ts';
 import type { Judgement } from '../../ledger/verify/judge.ts';
 import { emptyReport } from '../report/empty-report.ts';
-import { composeHeadline } from '../report/first-screen.ts';
 import { groupFindings } from '../report/group-findings.ts';
 import type { EpochChange } from '../report/model-timeline.ts';
 import type { RunReport } from '../report/model.ts';
 import type { RunEnd } from '../run/world.ts';
-import { decideVerdict, exitCodeOf, type VerdictReason } from '../verdict.ts';
+import type { VerdictReason } from '../verdict.ts';
+import { missingFromRun } from './evidence-part.ts';
+import { FaultAcks } from './fault-acks.ts';
 import { faultPart, type FaultPart } from './fault-part.ts';
 import { findingDrafts } from './finding-part.ts';
 import {
@@ -31,6 +32,7 @@ import { nodeLanes } from './node-part.ts';
 import { promisesOf } from './promise-part.ts';
 import { Reach } from './reach.ts';
 import { recoveryOf, StreamPart } from './stream-part.ts';
+import { gateReasons, gatesOf, verdictPart } from './verdict-part.ts';
 
 /** What a run that never reached its end left behind. */
 const noEnd: RunEnd = {
@@ -66,7 +68,8 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
         ],
   );
   const reach = new Reach(part.faults, changes);
-  const stream = new StreamPart(reach);
+  const acks = new FaultAcks(part.faults);
+  const stream = new StreamPart(reach, acks);
   for (const operation of reader.operations()) stream.add(operation);
   const phases = phasesPart(meta, stream.lastMs * 1e6);
   const endNs = endOf(meta, phases, stream.lastMs * 1e6);
@@ -121,10 +124,25 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
     },
     peakMemoryBytes: end.peakMemoryBytes,
   };
-  return {
-    ...report,
-    verdict: verdictPart(report, ended === undefined ? withoutRecovery(judgement) : judgement, end, canary, meta),
-  };
+  const judged = { ...report, gates: gatesOf(report, meta) };
+  const reasons = [
+    ...end.reasons,
+    ...missingFromRun({ meta, part, judgement, acks, rows: reader.rowCounts() }),
+    ...gateReasons(judged.gates),
+  ];
+  const verdict = verdictPart(judged, {
+    judgement: ended === undefined ? withoutRecovery(judgement) : judgement,
+    reasons,
+    interruptedBy: end.interruptedBy,
+    meta,
+  });
+  return withoutClaims({ ...judged, verdict });
+}
+
+/** Bounds are claimed by a certificate alone. */
+function withoutClaims(report: RunReport): RunReport {
+  if (report.verdict.kind === 'certified') return report;
+  return { ...report, strength: { ...report.strength, perFailoverBound95: null, perWriteBound95: null } };
 }
 
 const storedReasons = (meta: Meta): readonly VerdictReason[] => (meta('reasons') ?? []) as readonly VerdictReason[];
@@ -149,55 +167,6 @@ function gapsOf(
   const plannedMs = Number(settingsOf(meta)['durationMs'] ?? 0);
   const toMs = Math.max(cutOffMs, (load?.fromMs ?? cutOffMs) + plannedMs);
   return [...gaps, { fromMs: cutOffMs, toMs, reason: 'the harness ended here, before the end of the run' }];
-}
-
-function verdictPart(
-  report: RunReport,
-  judgement: Judgement,
-  end: RunEnd,
-  canary: RunReport['canary'],
-  meta: Meta,
-): RunReport['verdict'] {
-  const contract = settingsOf(meta)['contract'] === 'declared' ? 'declared' : 'durable';
-  const lost = judgement.totals.get('lost') ?? 0;
-  const others = [...judgement.totals]
-    .filter(([kind]) => kind !== 'lost' && kind !== 'unknown')
-    .reduce((sum, [, count]) => sum + count, 0);
-  const permitted = contract === 'declared' && factsOf(meta).contract?.durable === false ? lost : 0;
-  const reasons: VerdictReason[] = [...end.reasons];
-  if (lost - permitted > 0 || others > 0)
-    reasons.push({ verdict: 'violated', reason: `The verifier has ${lost - permitted + others} findings.` });
-  for (const reason of judgement.notRecovered) reasons.push({ verdict: 'not-recovered', reason });
-  for (const { detail } of judgement.missingEvidence) reasons.push({ verdict: 'inconclusive', reason: detail });
-  if (canary.outcome !== 'caught') {
-    const missed = canary.checks
-      .filter((check) => check.reported !== check.planted)
-      .map((check) => `${check.name} (${check.where}): ${check.reported} of ${check.planted}`);
-    reasons.push({
-      verdict: 'inconclusive',
-      reason:
-        canary.outcome === 'not-run'
-          ? 'No canary was planted, so finding nothing proves nothing.'
-          : `The canary was not caught as planted: ${missed.join('; ') || 'something was reported that was not planted'}.`,
-    });
-  }
-  const kind = decideVerdict(reasons);
-  const missing = [
-    ...new Set(reasons.filter((reason) => reason.verdict !== 'violated').map((reason) => reason.reason)),
-  ];
-  // The reasons of the verdict that stands come first: the headline quotes the first.
-  const own = new Set(reasons.filter((reason) => reason.verdict === kind).map((reason) => reason.reason));
-  missing.sort((a, b) => Number(own.has(b)) - Number(own.has(a)));
-  const verdict = {
-    kind,
-    exitCode: exitCodeOf(kind),
-    headline: '',
-    missing,
-    contract,
-    permittedLosses: permitted,
-    interruptedBy: end.interruptedBy,
-  } as const;
-  return { ...verdict, headline: composeHeadline({ ...report, verdict }) };
 }
 
 /** The judge's canaries and those that the live check had to see. */

@@ -8,6 +8,7 @@ import type { EpochChangeRow } from '../../ledger/rows.ts';
 import type { Fault, Recovery } from '../report/model-timeline.ts';
 import type { RunReport } from '../report/model.ts';
 import { SeriesBuilder } from '../report/series-builder.ts';
+import type { FaultAcks } from './fault-acks.ts';
 import type { Reach } from './reach.ts';
 
 const microseconds = 1_000;
@@ -21,9 +22,11 @@ export class StreamPart {
   private acknowledgedWrites = 0;
   private readonly counts = new Map<string, { ok: number; fail: number; info: number }>();
   private readonly reach: Reach;
+  private readonly acks: FaultAcks;
 
-  constructor(reach: Reach) {
+  constructor(reach: Reach, acks: FaultAcks) {
     this.reach = reach;
+    this.acks = acks;
   }
 
   /** Takes in one operation; any order. */
@@ -38,6 +41,7 @@ export class StreamPart {
     this.series.add({ invokedAtMs: invokeNs / 1e6, endedAtMs, acknowledgedWrite, refusal: refusalOf(operation) });
     if (!acknowledgedWrite || returnNs === null) return;
     this.acknowledgedWrites++;
+    this.acks.acknowledged(invokeNs / 1e6, returnNs / 1e6);
     const durationMs = (returnNs - invokeNs) / 1e6;
     this.longestMs = Math.max(this.longestMs, durationMs);
     this.latency.recordValue(Math.max(1, Math.round(durationMs * microseconds)));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Completion, Operation } from '../../workloads/port.ts';
 import { MemoryLedger } from '../testing/memory-ledger.ts';
+import { ClientAudit } from './client-audit.ts';
 import { Executor } from './executor.ts';
 import { KeyRegister } from './key-register.ts';
 import { LiveCheck } from './live-check.ts';
@@ -29,6 +30,7 @@ function parts() {
     keys,
     tally,
     liveCheck: new LiveCheck(() => undefined),
+    audit: new ClientAudit(null),
     onAcknowledged: () => undefined,
   });
   return { ledger, clock, keys, tally, executor };

@@ -6,6 +6,7 @@
  */
 import type { Completion, Operation, StoreClient } from '../../workloads/port.ts';
 import { messageOf } from '../errors.ts';
+import type { ClientAudit } from './client-audit.ts';
 import type { KeyRegister } from './key-register.ts';
 import type { LiveCheck } from './live-check.ts';
 import { type RunLedger, unawaited } from './ports.ts';
@@ -18,6 +19,7 @@ export interface ExecutorOptions {
   readonly keys: Pick<KeyRegister, 'begin' | 'end'>;
   readonly tally: Tally;
   readonly liveCheck: LiveCheck;
+  readonly audit: ClientAudit;
   readonly onAcknowledged: (partition: number, node: string) => void;
 }
 
@@ -44,7 +46,7 @@ export class Executor {
 
   /** Runs `operation` under the next id. Rejects only when the ledger does. A canary is kept out of the tally. */
   async run(client: StoreClient, session: number, operation: Operation, canary = false): Promise<Completion> {
-    const { ledger, clock, keys, tally, liveCheck } = this.options;
+    const { ledger, clock, keys, tally, liveCheck, audit } = this.options;
     const operationId = this.nextOperationId;
     this.reservedId = null;
     keys.begin(operation.key);
@@ -54,7 +56,7 @@ export class Executor {
       await ledger.intent(canary ? { ...intent, canary } : intent);
       const invokedAtMs = clock.nowMs();
       this.openSince.set(session, invokedAtMs);
-      const completion = await settled(client, operation);
+      const completion = audit.taken(await settled(client, operation));
       unawaited(ledger.outcome({ session, completion, invokeNs: clock.nsOf(invokedAtMs), returnNs: clock.nowNs() }));
       if (!canary) tally.ended(operation, completion);
       liveCheck.saw(operation, completion, canary);

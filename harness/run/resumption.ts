@@ -11,12 +11,14 @@ import { storiesOf } from '../../chaos/summary.ts';
 import type { FaultRow, GapRow } from '../../ledger/rows.ts';
 import type { VerdictReason } from '../verdict.ts';
 import { canaryPrefix } from './canary.ts';
+import type { RowCounts } from './counting-ledger.ts';
 
 /** What of a ledger is read; a reader of the file, or a test's own. */
 export interface ResumableLedger {
   meta(key: string): unknown;
   faults(): Iterable<FaultRow>;
   gaps(): Iterable<GapRow>;
+  rowCounts(): RowCounts;
 }
 
 /** A run that goes on. */
@@ -40,6 +42,8 @@ export interface Resumption {
   /** Keys that live in the store, canaries left out. */
   readonly keys: readonly string[];
   readonly reasons: readonly VerdictReason[];
+  /** Rows that the ledger held when the run was taken up. */
+  readonly rows: RowCounts;
 }
 
 /** Load below which another turn is not worth it, ms. */
@@ -93,6 +97,7 @@ export function readResumption(options: ResumptionOptions): Resumption {
       .filter(([, life]) => isOpen(life) || life.kind === 'healed')
       .map(([faultId, life]) => ({ faultId, open: isOpen(life) })),
     keys: options.keys.filter((key) => !key.startsWith(canaryPrefix)),
+    rows: ledger.rowCounts(),
     reasons: (ledger.meta('reasons') ?? []) as readonly VerdictReason[],
   };
 }

@@ -16,6 +16,8 @@ import type { VerdictReason } from '../verdict.ts';
 import { RunClock } from './run-clock.ts';
 import { LedgerFaultJournal } from './fault-journal.ts';
 import type { Resumption } from './resumption.ts';
+import { ClientAudit } from './client-audit.ts';
+import { CountingLedger } from './counting-ledger.ts';
 import { Executor } from './executor.ts';
 import { type RunLedger, unawaited } from './ports.ts';
 import { Tally } from './tally.ts';
@@ -40,13 +42,15 @@ export class RunState {
   readonly settings: RunSettings;
   readonly world: World;
   readonly folder: RunFolder;
-  readonly ledger: RunLedger;
+  /** The run's ledger, every row counted on its way. */
+  readonly ledger: CountingLedger;
   readonly clock: RunClock;
   readonly limits: PhaseLimits;
   readonly phases: PhaseRunner;
   readonly live: LiveLine;
   readonly tally = new Tally();
   readonly liveCheck: LiveCheck;
+  readonly audit: ClientAudit;
   readonly keys: KeyRegister;
   readonly executor: Executor;
   readonly journal: LedgerFaultJournal;
@@ -85,7 +89,7 @@ export class RunState {
     this.settings = settings;
     this.world = world;
     this.folder = folder;
-    this.ledger = ledger;
+    this.ledger = new CountingLedger(ledger, resumed?.rows);
     this.resumed = resumed;
     this.reasons.push(...(resumed?.reasons ?? []));
     this.clock = new RunClock(world.clock, ledger.nowNs());
@@ -108,19 +112,21 @@ export class RunState {
       this.clock,
       (name) => {
         world.logger.info({ phase: name }, 'phase starts');
-        if (name !== 'load' || this.loadFromNs === null) unawaited(ledger.meta(`started:${name}`, this.clock.nowNs()));
+        if (name !== 'load' || this.loadFromNs === null)
+          unawaited(this.ledger.meta(`started:${name}`, this.clock.nowNs()));
       },
       (record) => {
         const fromNs = this.clock.nsOf(record.fromMs);
         unawaited(
-          ledger.meta(`phase:${record.name}`, {
+          this.ledger.meta(`phase:${record.name}`, {
             fromNs: record.name === 'load' ? (this.loadFromNs ?? fromNs) : fromNs,
             toNs: this.clock.nsOf(record.toMs),
           }),
         );
       },
     );
-    this.journal = new LedgerFaultJournal(ledger, this.clock, this.tally);
+    this.journal = new LedgerFaultJournal(this.ledger, this.clock, this.tally);
+    this.audit = new ClientAudit(world.system.definiteRefusals ?? null);
     this.liveCheck = new LiveCheck((loss) => this.lossSeen(loss));
     this.keys = new KeyRegister({
       maxLiveKeys: settings.maxLiveKeys,
@@ -134,11 +140,12 @@ export class RunState {
       nowMs: () => this.clock.nowMs(),
     });
     this.executor = new Executor({
-      ledger,
+      ledger: this.ledger,
       clock: this.clock,
       keys: this.keys,
       tally: this.tally,
       liveCheck: this.liveCheck,
+      audit: this.audit,
       onAcknowledged: (partition, node) => this.onAcknowledged(partition, node),
     });
     this.writeSettings();
@@ -179,6 +186,9 @@ export class RunState {
 
   /** Writes everything that the judgement needs beside the rows. */
   async writeEnd(): Promise<void> {
+    const complaint = this.audit.complaint();
+    if (complaint !== null) this.against({ verdict: 'inconclusive', reason: complaint });
+    await this.ledger.meta('written', this.ledger.counts);
     const end: RunEnd = {
       interruptedBy: this.world.interruption.signalName,
       reasons: this.reasons,

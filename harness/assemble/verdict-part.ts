@@ -1,0 +1,82 @@
+/**
+ * The verdict of a run: every reason that anybody has against a certificate, in one place, under one precedence.
+ *
+ * Invariant: nothing here removes a reason. A reason that got lost between the run, the verifier and the gates would make a red
+ * run green.
+ */
+import type { Judgement } from '../../ledger/verify/judge.ts';
+import { composeHeadline } from '../report/first-screen.ts';
+import { evaluateGate, parseGate } from '../report/gates.ts';
+import type { RunReport } from '../report/model.ts';
+import { decideVerdict, exitCodeOf, type VerdictReason } from '../verdict.ts';
+import { factsOf, type Meta, settingsOf } from './head-part.ts';
+
+/** The job's own gates, each with what became of it. */
+export function gatesOf(report: RunReport, meta: Meta): RunReport['gates'] {
+  const expressions = (settingsOf(meta)['failIf'] ?? []) as readonly string[];
+  return expressions.map((expression) => evaluateGate(parseGate(expression), report));
+}
+
+/** A gate that holds, or that nobody can tell of, keeps the run from passing. It says nothing about lost writes: inconclusive. */
+export function gateReasons(gates: RunReport['gates']): VerdictReason[] {
+  return gates
+    .filter((gate) => gate.outcome !== 'passed')
+    .map((gate) => ({
+      verdict: 'inconclusive',
+      reason: `The gate ${gate.expression} ${gate.outcome === 'failed' ? 'fails the run' : 'cannot be told'}: ${gate.detail}.`,
+    }));
+}
+
+export interface VerdictInput {
+  readonly judgement: Judgement;
+  /** Everything that the run itself holds against a certificate. */
+  readonly reasons: readonly VerdictReason[];
+  readonly interruptedBy: string | null;
+  readonly meta: Meta;
+}
+
+/** The verdict that stands, with every reason; the report's canary and counts are final already. */
+export function verdictPart(report: RunReport, input: VerdictInput): RunReport['verdict'] {
+  const { judgement, meta } = input;
+  const { canary } = report;
+  const contract = settingsOf(meta)['contract'] === 'declared' ? 'declared' : 'durable';
+  const lost = judgement.totals.get('lost') ?? 0;
+  const others = [...judgement.totals]
+    .filter(([kind]) => kind !== 'lost' && kind !== 'unknown')
+    .reduce((sum, [, count]) => sum + count, 0);
+  const permitted = contract === 'declared' && factsOf(meta).contract?.durable === false ? lost : 0;
+  const reasons: VerdictReason[] = [...input.reasons];
+  if (lost - permitted > 0 || others > 0)
+    reasons.push({ verdict: 'violated', reason: `The verifier has ${lost - permitted + others} findings.` });
+  for (const reason of judgement.notRecovered) reasons.push({ verdict: 'not-recovered', reason });
+  for (const { detail } of judgement.missingEvidence) reasons.push({ verdict: 'inconclusive', reason: detail });
+  if (canary.outcome !== 'caught') {
+    const missed = canary.checks
+      .filter((check) => check.reported !== check.planted)
+      .map((check) => `${check.name} (${check.where}): ${check.reported} of ${check.planted}`);
+    reasons.push({
+      verdict: 'inconclusive',
+      reason:
+        canary.outcome === 'not-run'
+          ? 'No canary was planted, so finding nothing proves nothing.'
+          : `The canary was not caught as planted: ${missed.join('; ') || 'something was reported that was not planted'}.`,
+    });
+  }
+  const kind = decideVerdict(reasons);
+  const missing = [
+    ...new Set(reasons.filter((reason) => reason.verdict !== 'violated').map((reason) => reason.reason)),
+  ];
+  // The reasons of the verdict that stands come first: the headline quotes the first.
+  const own = new Set(reasons.filter((reason) => reason.verdict === kind).map((reason) => reason.reason));
+  missing.sort((a, b) => Number(own.has(b)) - Number(own.has(a)));
+  const verdict = {
+    kind,
+    exitCode: exitCodeOf(kind),
+    headline: '',
+    missing,
+    contract,
+    permittedLosses: permitted,
+    interruptedBy: input.interruptedBy,
+  } as const;
+  return { ...verdict, headline: composeHeadline({ ...report, verdict }) };
+}
