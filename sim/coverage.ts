@@ -2,16 +2,18 @@
  * What a run or a sweep has reached: kinds of edges, health changes, promotion paths, catch-up, handoff steps, statuses. What
  * was never reached was never tested, however green the sweep.
  */
-import type { Notice } from '../zaris/node/contract.ts';
+import type { Completion, Operation } from '../workloads/port.ts';
+import type { Effect, Notice } from '../zaris/node/contract.ts';
 
 /** Everything that a long sweep is expected to reach. */
 export const expectedCoverage: readonly string[] = [
   'edge promotion', 'edge handoff', 'edge unassigned', 'edge serving', 'edge in-sync', 'edge withdrawn', 'edge health', 'edge map',
   'health Healthy', 'health Degraded', 'health Recovering', 'health Unavailable',
-  'promotion possessed', 'promotion synchronised', 'promotion of an eligible member',
-  'catch-up by log', 'catch-up by snapshot', 'snapshot installed',
+  'promotion possessed', 'promotion synchronised', 'promotion alone in the set', 'eligible set filled',
+  'joined the in-sync set', 'catch-up by snapshot', 'snapshot installed',
   'handoff started', 'handoff aborted', 'handoff to preferred primary', 'handoff by drain', 'surplus copy dropped',
-  'status Ok', 'status NotFound', 'status Conflict', 'status in doubt', 'status refused',
+  'answer Ok', 'answer NotFound', 'answer Conflict', 'answer Moved', 'answer OwnershipChanging', 'answer ReplicaWriteRejected', 'answer Unavailable',
+  'outcome ok', 'outcome condition', 'outcome refused', 'outcome in doubt',
 ];
 
 export class Coverage {
@@ -21,12 +23,24 @@ export class Coverage {
     this.counts.set(name, (this.counts.get(name) ?? 0) + count);
   }
 
+  /** Answers that leave a node. */
+  stepped(effects: readonly Effect[]): void {
+    for (const effect of effects) if (effect.kind === 'reply') this.hit(`answer ${effect.answer.status}`);
+  }
+
+  completed(_operation: Operation, completion: Completion): void {
+    this.hit(completion.kind === 'ok' ? 'outcome ok' : completion.kind === 'info' ? 'outcome in doubt' : `outcome ${completion.why}`);
+  }
+
   notice({ name, fields }: Notice): void {
     if (name.startsWith('edge-')) {
       this.hit(`edge ${name.slice('edge-'.length)}`);
       this.hit(`health ${String(fields['health'])}`);
-      const why = String(fields['why']);
-      if (name === 'edge-in-sync' && why.endsWith(' joined')) this.hit('catch-up by log');
+      const primary = String(fields['primary']);
+      if (name === 'edge-in-sync' && String(fields['why']).endsWith(' joined')) this.hit('joined the in-sync set');
+      // An eligible member's promotion leaves it alone in the set.
+      if (name === 'edge-promotion' && fields['inSync'] === primary) this.hit('promotion alone in the set');
+      if (name === 'edge-in-sync' && fields['eligible'] !== '') this.hit('eligible set filled');
       return;
     }
     switch (name) {

@@ -18,7 +18,7 @@ import { defaultClientOptions } from '../zaris/client/contract.ts';
 import { nodeId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { BrokenStore } from './broken/store.ts';
-import { checkersOf } from './checkers/checkers.ts';
+import { Checkers } from './checkers/checkers.ts';
 import { ClientHost, type SimClient } from './client-host.ts';
 import { Coverage } from './coverage.ts';
 import { EpochRecorder } from './epochs.ts';
@@ -147,8 +147,11 @@ export class SimRun {
       if (breaches.length < maxBreaches) breaches.push({ atMs: world.nowMs, where, why });
     };
     world.onCrash = (where, error) => breach(where, `${error.name}: ${error.message}${error.name === 'AssertionError' ? '' : `\n${error.stack ?? ''}`}`);
-    const checkers = this.job.checkers === true ? checkersOf({ world, breach }) : null;
-    if (checkers !== null) world.onStep = (node, event, effects) => checkers.stepped(node, event, effects);
+    const checkers = this.job.checkers === true ? new Checkers({ world, breach }) : null;
+    world.onStep = (node, event, effects) => {
+      this.coverage.stepped(effects);
+      checkers?.stepped(node, event, effects);
+    };
     world.onNotice = (from, notice) => {
       const isNews = this.epochs.heard(notice);
       checkers?.noticed(from, notice);
@@ -230,6 +233,7 @@ export class SimRun {
     const load = new SimLoad({
       world, history: this.history, keys: this.keys, workload, clients: sessions, random: this.random.fork('sessions'),
       thinkMs: (1_000 * options.sessions) / options.ratePerSecond, maxOperations: options.maxOperations, timeoutMs: options.requestTimeoutMs,
+      onCompleted: (operation, completion) => this.coverage.completed(operation, completion),
     });
     load.start();
     const retirer = new Retirer(this, options.sessions + extraSession.retirer);

@@ -151,8 +151,9 @@ export class Replicator {
     follower.lastAckMs = nowMs;
     if (message.matched) return this.matched(follower, message.seq, nowMs);
     if (follower.snapshot !== null) return false;
-    if (message.seq < follower.matchSeq) return false;
-    this.stepBack(follower, message.seq, nowMs);
+    // What was matched in this term stays matched. A late mismatch may have sent us above it, into another past of the follower,
+    // whose hint then points below: back to what is known, or the two would repeat themselves for ever.
+    this.stepBack(follower, asSeq(Math.max(message.seq, follower.matchSeq)), nowMs);
     return false;
   }
 

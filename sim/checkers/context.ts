@@ -1,0 +1,46 @@
+/** What a checker is, and what it is given: looks into every node, and one way to report. */
+import type { Answer } from '../../zaris/model/client-wire.ts';
+import type { NodeId, PartitionId } from '../../zaris/model/ids.ts';
+import type { ControlState } from '../../zaris/control/state.ts';
+import type { Effect, NodeEvent, Notice } from '../../zaris/node/contract.ts';
+import type { Replica } from '../../zaris/partition/replica.ts';
+import type { SimNode, World } from '../world.ts';
+
+export interface CheckerContext {
+  readonly world: World;
+  /** Reports a broken invariant. */
+  readonly breach: (where: string, why: string) => void;
+}
+
+/** One process of a node that just took a step. */
+export interface Stepped {
+  readonly node: SimNode;
+  /** Unique among all processes of the run. */
+  readonly processName: string;
+  readonly state: ControlState;
+  readonly event: NodeEvent;
+  readonly effects: readonly Effect[];
+  /** True when the control state moved in this step. */
+  readonly stateMoved: boolean;
+  copies(): Iterable<[PartitionId, Replica]>;
+}
+
+/** A checker sees every step of every node before its effects are carried out, and every notice. */
+export interface Checker {
+  stepped?(step: Stepped): void;
+  /** A copy's commit index, log end or store moved in this step. */
+  copyMoved?(step: Stepped, partition: PartitionId, replica: Replica): void;
+  /** An answer to a client's data request that leaves the node. */
+  answered?(step: Stepped, answer: Answer): void;
+  noticed?(from: NodeId, notice: Notice): void;
+}
+
+/** The newest committed control state that any running process has applied. */
+export function newestState(world: World): ControlState | null {
+  let newest: ControlState | null = null;
+  for (const { running } of world.nodes.values()) {
+    const state = running?.node.planes.control.state;
+    if (state !== undefined && (newest === null || state.revision > newest.revision)) newest = state;
+  }
+  return newest;
+}
