@@ -5,8 +5,11 @@
  * slipped through unread would make a certificate claim what was not run.
  */
 import yargs, { type Argv } from 'yargs';
+import { exportFormats, type ExportWish } from './commands/export-wish.ts';
+import { parseInteger } from './parse.ts';
 import { randomSeed } from './seed.ts';
 import { UsageError } from './errors.ts';
+import { withSystem } from './system-options.ts';
 import { epilogue, examples } from './help.ts';
 import { addRunOptions, type RawOptions, resolveSettings } from './run-options.ts';
 import { optionsOf, profileOf } from './profiles.ts';
@@ -18,19 +21,29 @@ export type Command =
   | { readonly kind: 'resume'; readonly run: string; readonly resultsDir: string }
   | { readonly kind: 'report'; readonly run: string; readonly resultsDir: string }
   | { readonly kind: 'check'; readonly argv: readonly string[] }
-  | { readonly kind: 'list'; readonly resultsDir: string }
+  | { readonly kind: 'list' | 'trend'; readonly resultsDir: string }
+  | { readonly kind: 'diff'; readonly before: string; readonly after: string; readonly resultsDir: string }
+  | { readonly kind: 'serve'; readonly port: number; readonly resultsDir: string }
+  | { readonly kind: 'prune'; readonly keep: number; readonly resultsDir: string }
+  | { readonly kind: 'export'; readonly wish: ExportWish }
+  | { readonly kind: 'reproduce'; readonly run: string; readonly times: number; readonly resultsDir: string }
+  | { readonly kind: 'verify-certificate'; readonly file: string }
   | { readonly kind: 'clean'; readonly run: string | null; readonly resultsDir: string }
   | { readonly kind: 'doctor' }
   /** Help or version was asked for. */
   | { readonly kind: 'text'; readonly text: string };
 
+/** Runs of one `reproduce` at most. */
+const maxTimes = 1_000;
+
 /** Columns of help that is not printed to a terminal. */
 const helpColumns = 110;
 
 /** Reads the words after the program's name. Throws {@link UsageError}. */
-export async function parseCommandLine(argv: readonly string[], version: string): Promise<Command> {
+export async function parseCommandLine(words: readonly string[], version: string): Promise<Command> {
   // The foreign-history checker has a command line of its own.
-  if (argv[0] === 'check') return { kind: 'check', argv: argv.slice(1) };
+  if (words[0] === 'check') return { kind: 'check', argv: words.slice(1) };
+  const argv = await withSystem(words);
   let command: Command | null = null;
   let text = '';
   const parser = build(argv, version, (chosen) => {
@@ -62,11 +75,18 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
       (options) => choose({ kind: 'run', settings: resolveSettings(options as unknown as RawOptions, randomSeed) }),
     )
     .command(
-      'verify <run>',
-      'Judge the ledger of a run again, offline',
+      'verify [run]',
+      'Judge the ledger of a run again, offline, or check its certificate',
       (each) =>
-        each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
-      (options) => choose({ kind: 'verify', run: String(options.run), resultsDir: options.results }),
+        each
+          .positional('run', { type: 'string', describe: 'Run id, folder, or latest' })
+          .option('certificate', {
+            string: true,
+            requiresArg: true,
+            describe: 'Check this certificate.json against the files beside it; nothing is written',
+          })
+          .option('results', results),
+      (options) => choose(verifyOf(options)),
     )
     .command(
       'resume <run>',
@@ -84,10 +104,111 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     )
     .command('check', 'Judge a history of another tool ("certify check --help")', {}, () => undefined)
     .command(
+      'reproduce <run>',
+      'Play a run again several times and say how often what it found came again',
+      (each) =>
+        each
+          .positional('run', { type: 'string', describe: 'Run id, folder, or latest' })
+          .option('times', { string: true, requiresArg: true, default: '5', describe: 'How many times' })
+          .option('results', results),
+      (options) =>
+        choose({
+          kind: 'reproduce',
+          run: String(options.run),
+          times: parseInteger(options.times, '--times', 1, maxTimes),
+          resultsDir: options.results,
+        }),
+    )
+    .command(
+      'export <run>',
+      'Write the history of a run for other tools',
+      (each) =>
+        each
+          .positional('run', { type: 'string', describe: 'Run id, folder, or latest' })
+          .option('format', {
+            string: true,
+            requiresArg: true,
+            choices: exportFormats,
+            default: 'jepsen-edn' as const,
+            describe: "jepsen-edn: Jepsen's operations, values are the ids of the writes; jsonl: every row",
+          })
+          .option('key', { string: true, requiresArg: true, describe: 'Only this key, with plain values' })
+          .option('workload', { string: true, requiresArg: true, describe: 'Only the keys of this workload' })
+          .option('out', { string: true, requiresArg: true, describe: 'File to write (default: standard output)' })
+          .option('results', results),
+      (options) =>
+        choose({
+          kind: 'export',
+          wish: {
+            resultsDir: options.results,
+            run: String(options.run),
+            format: options.format,
+            key: options.key ?? null,
+            workload: options.workload ?? null,
+            out: options.out ?? null,
+          },
+        }),
+    )
+    .command(
       'list',
       'List the runs in the results folder',
       (each) => each.option('results', results),
       (options) => choose({ kind: 'list', resultsDir: options.results }),
+    )
+    .command(
+      'diff <before> <after>',
+      'What changed between two runs',
+      (each) =>
+        each
+          .positional('before', { type: 'string', describe: 'Run id' })
+          .positional('after', { type: 'string', describe: 'Run id, or latest' })
+          .option('results', results),
+      (options) =>
+        choose({
+          kind: 'diff',
+          before: String(options.before),
+          after: String(options.after),
+          resultsDir: options.results,
+        }),
+    )
+    .command(
+      'trend',
+      'The newest run against the noise of those before it',
+      (each) => each.option('results', results),
+      (options) => choose({ kind: 'trend', resultsDir: options.results }),
+    )
+    .command(
+      'serve',
+      'Show the results in a browser, to this machine only',
+      (each) =>
+        each
+          .option('port', { string: true, requiresArg: true, default: '7880', describe: 'Port on 127.0.0.1; 0 takes any' })
+          .option('results', results),
+      (options) =>
+        choose({
+          kind: 'serve',
+          port: parseInteger(options.port, '--port', 0, 65_535),
+          resultsDir: options.results,
+        }),
+    )
+    .command(
+      'prune',
+      'Remove the oldest runs; kept ones and the latest stay',
+      (each) =>
+        each
+          .option('keep', {
+            string: true,
+            requiresArg: true,
+            demandOption: true,
+            describe: 'How many of the newest runs stay',
+          })
+          .option('results', results),
+      (options) =>
+        choose({
+          kind: 'prune',
+          keep: parseInteger(options.keep, '--keep', 0, Number.MAX_SAFE_INTEGER),
+          resultsDir: options.results,
+        }),
     )
     .command(
       'clean [run]',
@@ -117,6 +238,23 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
       if (error instanceof Error && error.name !== 'YError') throw error;
       throw new UsageError(usageSentence(message ?? error?.message ?? 'the command line makes no sense'));
     }) as Argv;
+}
+
+interface VerifyOptions {
+  readonly run?: string | undefined;
+  readonly certificate?: string | undefined;
+  readonly results: string;
+}
+
+function verifyOf({ run, certificate, results }: VerifyOptions): Command {
+  if (certificate !== undefined) {
+    if (run !== undefined)
+      throw new UsageError('A certificate names its own run; give --certificate or a run, not both.');
+    return { kind: 'verify-certificate', file: certificate };
+  }
+  if (run === undefined)
+    throw new UsageError('certify verify needs a run, such as latest, or --certificate FILE; "certify list" shows the runs.');
+  return { kind: 'verify', run, resultsDir: results };
 }
 
 /** Makes a sentence of what the parser says. */

@@ -30,7 +30,7 @@ import {
   onLossChoices,
   type RunSettings,
 } from './settings.ts';
-import { systemNames } from './systems/catalogue.ts';
+import { describeSystems } from './systems/catalogue.ts';
 
 /** Shortest run that makes sense: a fault and its heal need this long. */
 const minDurationMs = 5_000;
@@ -111,7 +111,7 @@ export function addRunOptions(parser: Argv, profile: ProfileOptions): Argv {
     })
     .group(['chaos', 'faults', 'schedule'], 'Faults:')
     .options({
-      system: text(`The store: ${systemNames().join(', ')}`, 'zaris'),
+      system: text(`The store: ${describeSystems()}, or a file of your own such as ./my-system.ts`, 'zaris'),
       cluster: text('Where the nodes run: docker (containers) or process (local processes)', 'docker'),
       contract: text(
         'durable counts every loss; declared lets losses pass that the store itself declares possible',
@@ -224,7 +224,7 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
     faultNames: faultsText === null ? null : checkFaultKinds(parseList(faultsText, '--faults')),
     scheduleFile,
     cluster,
-    system: oneOf(need('system'), '--system', systemNames()),
+    system: need('system'),
     contract: oneOf<ContractKind>(need('contract'), '--contract', contractKinds),
     onLoss: oneOf<OnLoss>(need('on-loss'), '--on-loss', onLossChoices),
     failIf: checkGates((options['fail-if'] ?? []) as readonly string[]),

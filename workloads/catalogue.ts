@@ -20,6 +20,8 @@ export interface WorkloadKind {
   readonly doc: string;
   /** Operations that the store must offer. */
   readonly needs: readonly (OperationKind | 'ttl' | 'versions')[];
+  /** It compares and sets where the store has versions, and overwrites where it has none. */
+  readonly casWhereVersions?: true;
   /** Share in the default mix; 0 leaves it out. */
   readonly defaultWeight: number;
   readonly make: (context: WorkloadContext) => Workload;
@@ -39,7 +41,8 @@ export const workloadKinds: readonly WorkloadKind[] = [
     name: 'registers',
     prefix: 'r',
     doc: 'overwritten keys: writes, compare-and-set, reads, deletes',
-    needs: ['write', 'read', 'cas', 'delete', 'versions'],
+    needs: ['write', 'read', 'delete'],
+    casWhereVersions: true,
     defaultWeight: 4,
     make: (context) => new Registers(context),
   },

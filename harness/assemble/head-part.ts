@@ -3,6 +3,7 @@ import { cpus, hostname, release, totalmem, type } from 'node:os';
 import { defaultMix, describeMix } from '../../workloads/mix.ts';
 import type { ClockOrigin } from '../../ledger/clock-origin.ts';
 import type { RunReport } from '../report/model.ts';
+import type { Capabilities } from '../systems/system.ts';
 import { phaseNames } from '../run/phases.ts';
 
 /** Reads one meta row; undefined when it was never written. */
@@ -12,6 +13,9 @@ export type Meta = (key: string) => unknown;
 export type StoredSettings = Readonly<Record<string, unknown>>;
 
 interface Facts {
+  /** With the variant, as the adapter calls itself. */
+  readonly name?: string;
+  readonly capabilities?: Capabilities;
   readonly build?: string;
   readonly engine?: string | null;
   readonly replicationFactor?: number;
@@ -22,6 +26,7 @@ interface Facts {
     readonly acknowledgement: string;
     readonly durable: boolean;
     readonly permittedLoss: string | null;
+    readonly permits?: readonly string[];
   };
 }
 
@@ -70,6 +75,8 @@ function replayCommand(settings: StoredSettings, seed: string, runId: string): s
     `--seed ${seed}`,
     `--schedule ${textOf(settings['resultsDir'])}/${runId}/schedule.json`,
   ];
+  if (settings['system'] !== 'zaris') words.push(`--system ${textOf(settings['system'])}`);
+  if (settings['contract'] === 'declared') words.push('--contract declared');
   if (settings['cluster'] !== 'docker') words.push(`--cluster ${textOf(settings['cluster'])}`);
   if (settings['workload'] !== describeMix(defaultMix)) words.push(`--workload ${textOf(settings['workload'])}`);
   if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined)
@@ -80,7 +87,7 @@ function replayCommand(settings: StoredSettings, seed: string, runId: string): s
 export function systemPart(meta: Meta): RunReport['system'] {
   const facts = factsOf(meta);
   return {
-    name: textOf(settingsOf(meta)['system']),
+    name: facts.name ?? textOf(settingsOf(meta)['system']),
     build: facts.build ?? '',
     replicationFactor: facts.replicationFactor ?? 0,
     minInSync: facts.minInSync ?? 0,

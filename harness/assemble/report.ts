@@ -32,6 +32,7 @@ import { nodeLanes } from './node-part.ts';
 import { promisesOf } from './promise-part.ts';
 import { Reach } from './reach.ts';
 import { recoveryOf, StreamPart } from './stream-part.ts';
+import { leftOutWorkloads } from '../system-options.ts';
 import { gateReasons, gatesOf, verdictPart } from './verdict-part.ts';
 
 /** What a run that never reached its end left behind. */
@@ -210,6 +211,8 @@ function limitsOf(meta: Meta, part: FaultPart): string[] {
     `The fault ${kind} was not injected: ${reason}.`.replace(/\.\.$/, '.'),
   );
   const settings = settingsOf(meta);
+  const { capabilities, name } = factsOf(meta);
+  if (capabilities !== undefined) limits.push(...leftOutWorkloads(capabilities, name ?? ''));
   limits.push(`The workload was ${textOf(settings['workload'])}; other operations were not tested.`);
   if (settings['ledgerSync'] === 'normal')
     limits.push('The ledger survives a crash of the harness, not a power loss of its machine.');

@@ -41,10 +41,14 @@ export function verdictPart(report: RunReport, input: VerdictInput): RunReport['
   const { canary } = report;
   const contract = settingsOf(meta)['contract'] === 'declared' ? 'declared' : 'durable';
   const lost = judgement.totals.get('lost') ?? 0;
-  const others = [...judgement.totals]
-    .filter(([kind]) => kind !== 'lost' && kind !== 'unknown')
-    .reduce((sum, [, count]) => sum + count, 0);
-  const permitted = contract === 'declared' && factsOf(meta).contract?.durable === false ? lost : 0;
+  const declared = contract === 'declared' && factsOf(meta).contract?.durable === false;
+  // What a contract permits counts only where it was asked for by name.
+  const permits = new Set<string>(declared ? (factsOf(meta).contract?.permits ?? []) : []);
+  const sumOf = (counts: (kind: string) => boolean): number =>
+    [...judgement.totals].filter(([kind]) => counts(kind)).reduce((sum, [, count]) => sum + count, 0);
+  const permittedAnomalies = sumOf((kind) => permits.has(kind));
+  const others = sumOf((kind) => kind !== 'lost' && kind !== 'unknown' && !permits.has(kind));
+  const permitted = declared ? lost : 0;
   const reasons: VerdictReason[] = [...input.reasons];
   if (lost - permitted > 0 || others > 0)
     reasons.push({ verdict: 'violated', reason: `The verifier has ${lost - permitted + others} findings.` });
@@ -76,6 +80,7 @@ export function verdictPart(report: RunReport, input: VerdictInput): RunReport['
     missing,
     contract,
     permittedLosses: permitted,
+    permittedAnomalies,
     interruptedBy: input.interruptedBy,
   } as const;
   return { ...verdict, headline: composeHeadline({ ...report, verdict }) };

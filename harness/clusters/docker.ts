@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { ProbeResult } from '../../chaos/ports.ts';
 import { findRun } from '../../docker/adoption.ts';
 import { DockerCluster, type NodeAddress as DockerAddress } from '../../docker/cluster.ts';
-import { zarisPorts } from '../../docker/containers.ts';
+import { type NodePorts, zarisPorts } from '../../docker/containers.ts';
 import { type Engine, ensureEngine } from '../../docker/engine.ts';
 import { ensureNodeImage } from '../../docker/image.ts';
 import { probeExchange, probeHealth } from '../../docker/probes.ts';
@@ -51,9 +51,9 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
 }
 
 /** Why a run cannot be taken over; null when it can. Throws EnvironmentError when no engine answers. */
-export async function adoptionObstacle(runId: string): Promise<string | null> {
+export async function adoptionObstacle(runId: string, ports: NodePorts = zarisPorts): Promise<string | null> {
   const { docker } = await ensureEngine({ say: () => undefined });
-  const found = await findRun(docker, runId, zarisPorts);
+  const found = await findRun(docker, runId, ports);
   return found.kind === 'found' ? null : found.why;
 }
 

@@ -2,20 +2,23 @@
 import { type Logger as Pino, pino } from 'pino';
 import { openLedger } from '../../ledger/ledger.ts';
 import { judgeRun, writePreliminary } from '../judge-run.ts';
+import { loadSystem } from '../load-system.ts';
 import type { RunFolder } from '../results.ts';
 import { playChaos } from '../run/chaos-control.ts';
 import type { Interruption } from '../run/interruption.ts';
 import { runTagOf } from '../run/run-state.ts';
 import type { World } from '../run/world.ts';
 import type { RunSettings } from '../settings.ts';
-import { systemNamed } from '../systems/catalogue.ts';
 
-/** The world of one run with these settings. */
-export function realWorld(settings: RunSettings, interruption: Interruption): World & { readonly log: RunLog } {
+/** The world of one run with these settings. Throws UsageError where the system cannot be had. */
+export async function realWorld(
+  settings: RunSettings,
+  interruption: Interruption,
+): Promise<World & { readonly log: RunLog }> {
   const log = new RunLog();
   return {
     log,
-    system: systemNamed(settings.system),
+    system: await loadSystem(settings.system),
     clock: { nowMs: () => performance.now(), wallMs: () => Date.now() },
     logger: log,
     interruption,

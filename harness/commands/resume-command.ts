@@ -1,9 +1,11 @@
 /** `certify resume`: goes on with a run whose harness died, or judges what there is where it cannot go on. */
 import { UsageError } from '../errors.ts';
+import { loadSystem } from '../load-system.ts';
 import { openRunFolder } from '../results.ts';
 import { lookAtRun, takeLedger } from '../resume-run.ts';
 import type { Interruption } from '../run/interruption.ts';
 import { resume } from '../run/run.ts';
+import type { RunSettings } from '../settings.ts';
 import { realWorld } from './real-world.ts';
 import { verifyCommand } from './verify-command.ts';
 
@@ -20,12 +22,12 @@ export async function resumeCommand(resultsDir: string, run: string, interruptio
       break;
   }
   const folder = { ...found, runId: state.runId };
-  const obstacle = await obstacleOf(state.settings.cluster, state.runId);
+  const obstacle = await obstacleOf(state.settings, state.runId);
   if (obstacle !== null) {
     process.stdout.write(`Run ${state.runId} cannot go on (${obstacle}); judging what there is.\n`);
     return await verifyCommand(resultsDir, run);
   }
-  const world = realWorld(state.settings, interruption);
+  const world = await realWorld(state.settings, interruption);
   world.log.open(folder);
   const { ledger, resumed } = await takeLedger(folder, state.settings);
   const judged = await resume(folder, state.settings, ledger, resumed, world);
@@ -34,7 +36,7 @@ export async function resumeCommand(resultsDir: string, run: string, interruptio
 }
 
 /** Why there is no cluster to go on with; null when there is one. */
-async function obstacleOf(cluster: 'docker' | 'process', runId: string): Promise<string | null> {
+async function obstacleOf({ cluster, system }: RunSettings, runId: string): Promise<string | null> {
   if (cluster === 'process') return 'its local processes ended with the harness';
-  return await (await import('../clusters/docker.ts')).adoptionObstacle(runId);
+  return await (await import('../clusters/docker.ts')).adoptionObstacle(runId, (await loadSystem(system)).program?.ports);
 }

@@ -8,7 +8,7 @@ import { realWorld } from './real-world.ts';
 /** Runs and returns the exit code of its verdict. */
 export async function runCommand(settings: RunSettings, interruption: Interruption): Promise<number> {
   readScheduleFile(settings);
-  const { judged } = await certify(settings, realWorld(settings, interruption));
+  const { judged } = await certify(settings, await realWorld(settings, interruption));
   for (const line of judged.lines) process.stdout.write(`${line}\n`);
   return judged.exitCode;
 }

@@ -13,7 +13,7 @@ export function emptyReport(): RunReport {
       runId: '', startedAt: '', endedAt: null, durationMs: 0, plannedMs: 0, seed: '', preset: '', chaosLevel: '', cluster: 'docker', nodeCount: 0, replay: '',
     },
     verdict: {
-      kind: 'harness-fault', exitCode: 70, headline: 'The harness gave no verdict; nothing is claimed', missing: [], contract: 'durable', permittedLosses: 0, interruptedBy: null,
+      kind: 'harness-fault', exitCode: 70, headline: 'The harness gave no verdict; nothing is claimed', missing: [], contract: 'durable', permittedLosses: 0, permittedAnomalies: 0, interruptedBy: null,
     },
     strength: { perFailoverBound95: null, perWriteBound95: null, failovers: 0, handoffs: 0, judged: 0, exposed: 0, superseded: 0, neverRead: 0 },
     counts: {

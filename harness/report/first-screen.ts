@@ -91,7 +91,7 @@ export function composeHeadline(report: RunReport): string {
   const first = verdict.missing[0];
   switch (verdict.kind) {
     case 'certified':
-      if (verdict.permittedLosses > 0) {
+      if (verdict.permittedLosses + verdict.permittedAnomalies > 0) {
         return `Exit 0 only because --contract ${verdict.contract} was asked for; under the durable contract this run would fail`;
       }
       return `No acknowledged write was lost: ${formatCount(counts.acknowledgedWrites)} acknowledged, ${plural(strength.failovers, 'failover')}, ${counts.readBack.done === counts.readBack.expected ? 'every key' : `${formatCount(counts.readBack.done)} of ${formatCount(counts.readBack.expected)} keys`} read back`;
@@ -178,8 +178,10 @@ function losses(report: RunReport): LossLine[] {
 
 /** A pass with losses that the contract permits says so in its first line, and never looks like a clean pass (DESIGN §9). */
 function verdictWordsOf({ verdict }: RunReport): { tone: Tone; sign: string; word: string } {
-  if (verdict.kind !== 'certified' || verdict.permittedLosses === 0) return words[verdict.kind];
-  return { tone: 'unsure', sign: '!', word: `${plural(verdict.permittedLosses, 'write')} lost, permitted by contract ${verdict.contract}` };
+  const { permittedLosses, permittedAnomalies } = verdict;
+  if (verdict.kind !== 'certified' || permittedLosses + permittedAnomalies === 0) return words[verdict.kind];
+  const others = permittedAnomalies === 0 ? '' : ` and ${plural(permittedAnomalies, 'other finding')}`;
+  return { tone: 'unsure', sign: '!', word: `${plural(permittedLosses, 'write')} lost${others}, permitted by contract ${verdict.contract}` };
 }
 
 /** Everything the first screen says. */

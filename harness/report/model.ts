@@ -45,6 +45,8 @@ const verdictShape = z.strictObject({
   contract: z.enum(['durable', 'declared']),
   /** Losses that the declared contract permits; 0 under `durable`. */
   permittedLosses: count,
+  /** Other findings that the declared contract permits; 0 under `durable`. */
+  permittedAnomalies: count,
   /** A signal's name when the run was cut short. */
   interruptedBy: z.string().nullable(),
 });

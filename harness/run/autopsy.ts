@@ -105,6 +105,7 @@ function record(
       }),
     );
   }
+  if (peeked.digest === '') return;
   const [appliedTerm, appliedSeq] = peeked.applied;
   unawaited(
     ledger.digest({

@@ -4,7 +4,7 @@ import { assert } from '../../lib/assert.ts';
 import { EnvironmentError } from '../../docker/errors.ts';
 import type { StoreClient } from '../../workloads/port.ts';
 import { messageOf, NotRecoveredError } from '../errors.ts';
-import type { RunCluster } from '../clusters/run-cluster.ts';
+import type { ClusterProgram, RunCluster } from '../clusters/run-cluster.ts';
 import type { RunningSystem } from '../systems/system.ts';
 import { plantCanary } from './canary.ts';
 import { EpochWatch } from './epoch-watch.ts';
@@ -40,6 +40,7 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
       ...settings.nodeEnvironment,
     }),
     nodeEntry: settings.nodeEntry,
+    ...programOf(state),
     adopt: state.resumed !== null,
     clock,
     say: (line) => state.print(line),
@@ -60,7 +61,9 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
     build: cluster.build,
     engine: cluster.engine,
     versions: [...facts.versions, ...cluster.versions],
+    name: world.system.name,
     contract: world.system.contract(plan),
+    capabilities: world.system.capabilities,
     promises: world.system.clientPromises,
     peek: world.system.capabilities.peek,
   });
@@ -84,6 +87,12 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
     signal,
   });
   return { cluster, system, clients, watch, events: hub };
+}
+
+/** The program of a system that does not come with the harness. */
+function programOf({ world: { system }, plan }: RunState): { readonly program?: ClusterProgram } {
+  if (system.program === undefined) return {};
+  return { program: { program: system.program, plan, unsupportedFaults: system.unsupportedFaults ?? new Map() } };
 }
 
 /** Bootstraps; a cluster that never became whole is no fault of the store's durability, but nothing was certified either. */

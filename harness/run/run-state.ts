@@ -131,7 +131,7 @@ export class RunState {
     this.keys = new KeyRegister({
       maxLiveKeys: settings.maxLiveKeys,
       sessionsPerPartition:
-        settings.distribution === 'hot'
+        settings.distribution === 'hot' || settings.partitionCount === 1
           ? Infinity
           : Math.max(2, Math.floor((settings.sessions * sessionsPerPartitionOf64) / 64)),
       crowdedSessions: settings.sessions / 2,

@@ -162,7 +162,7 @@ export function syntheticReport(name: SyntheticName): RunReport {
       durationMs, plannedMs: durationMs, seed: String(0x5eed_0000 + shape.seed), preset: 'nightly', chaosLevel: 'standard', cluster: 'docker', nodeCount: shape.nodeCount,
       replay: `npm run certify -- --schedule results/20261129-031204-${name}/schedule.json --seed ${0x5eed_0000 + shape.seed} --rf 3`,
     },
-    verdict: { ...verdict, headline: '', contract: 'durable', permittedLosses: 0, interruptedBy: null },
+    verdict: { ...verdict, headline: '', contract: 'durable', permittedLosses: 0, permittedAnomalies: 0, interruptedBy: null },
     strength: strengthOf(name, acknowledged, failovers, handoffs),
     counts: {
       operations: operationsOf(acknowledged), acknowledgedWrites: acknowledged, sessions: 24, keys, retiredKeys: Math.round(keys * 0.3),
