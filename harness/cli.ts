@@ -36,6 +36,9 @@ export type Command =
 /** Runs of one `reproduce` at most. */
 const maxTimes = 1_000;
 
+/** Options that may stand more than once, in both spellings. */
+const repeatable = new Set(['node-env', 'nodeEnv', 'fail-if', 'failIf']);
+
 /** Columns of help that is not printed to a terminal. */
 const helpColumns = 110;
 
@@ -182,7 +185,12 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
       'Show the results in a browser, to this machine only',
       (each) =>
         each
-          .option('port', { string: true, requiresArg: true, default: '7880', describe: 'Port on 127.0.0.1; 0 takes any' })
+          .option('port', {
+            string: true,
+            requiresArg: true,
+            default: '7880',
+            describe: 'Port on 127.0.0.1; 0 takes any',
+          })
           .option('results', results),
       (options) =>
         choose({
@@ -228,6 +236,12 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
       'parse-numbers': false,
     })
     .strict()
+    .check((options) => {
+      for (const [name, value] of Object.entries(options))
+        if (Array.isArray(value) && name !== '_' && !repeatable.has(name))
+          throw new UsageError(`--${name} stands twice; give it once.`);
+      return true;
+    })
     .version(version)
     .alias('h', 'help')
     .wrap(helpColumns)
@@ -253,7 +267,9 @@ function verifyOf({ run, certificate, results }: VerifyOptions): Command {
     return { kind: 'verify-certificate', file: certificate };
   }
   if (run === undefined)
-    throw new UsageError('certify verify needs a run, such as latest, or --certificate FILE; "certify list" shows the runs.');
+    throw new UsageError(
+      'certify verify needs a run, such as latest, or --certificate FILE; "certify list" shows the runs.',
+    );
   return { kind: 'verify', run, resultsDir: results };
 }
 

@@ -4,6 +4,7 @@ import { openLedgerReader } from '../ledger/reader.ts';
 import { defaultJudgeOptions, judgeRun, type JudgeOptions } from '../ledger/verify/judge.ts';
 import { defaultMemoBytes } from '../ledger/verify/search/budget.ts';
 import { assembleReport } from './assemble/report.ts';
+import { certificateOf, writeCertificate } from './certificate.ts';
 import { renderLastLines } from './report/render-lines.ts';
 import { writeReportFiles } from './report/write-report.ts';
 import type { Judged } from './run/world.ts';
@@ -14,8 +15,11 @@ const maxAckedInFaultWindows = 1_000;
 /** Search time for one key whose versions do not tell its order, ms. */
 const searchMs = 5_000;
 
-/** Judges, writes report.json, .md, .html and junit.xml, and returns the verdict. Throws where the ledger cannot be read. */
-export function judgeFolder(folder: string, colour: boolean): Judged {
+/**
+ * Judges, writes report.json, .md, .html, junit.xml and certificate.json, and returns the verdict; without `write` it leaves every
+ * file alone. Throws where the ledger cannot be read.
+ */
+export function judgeFolder(folder: string, colour: boolean, write = true): Judged {
   const reader = openLedgerReader(folder);
   try {
     const facts = reader.meta('facts') as
@@ -44,13 +48,19 @@ export function judgeFolder(folder: string, colour: boolean): Judged {
         memoBytes: defaultMemoBytes,
       }),
     };
-    const report = assembleReport(reader, judgeRun(reader, options));
-    writeReportFiles(folder, report);
+    const judgement = judgeRun(reader, options);
+    const report = assembleReport(reader, judgement);
+    const certificate = certificateOf(folder, report, judgement, reader);
+    if (write) {
+      writeReportFiles(folder, report);
+      writeCertificate(folder, certificate);
+    }
     const { kind, exitCode, headline } = report.verdict;
     return {
       verdict: kind,
       exitCode,
       headline,
+      certificate,
       lines: renderLastLines(report, { colour, reportPath: join(folder, 'report.html') }),
     };
   } finally {

@@ -7,10 +7,14 @@ import type { Tally } from './run/tally.ts';
 import type { Judged } from './run/world.ts';
 import { exitCodeOf } from './verdict.ts';
 
-/** Judges the run in this folder. Rejects when the verifier fails, or when `signal` is aborted. */
-export async function judgeRun(folder: RunFolder, signal: AbortSignal): Promise<Judged> {
+/** Judges the run in this folder, and writes its reports unless told not to. Rejects when the verifier fails, or when `signal` is aborted. */
+export async function judgeRun(
+  folder: RunFolder,
+  signal: AbortSignal,
+  { write }: { readonly write: boolean } = { write: true },
+): Promise<Judged> {
   const worker = new Worker(new URL('./judge-thread.ts', import.meta.url), {
-    workerData: { folder: folder.path, colour: process.stdout.isTTY === true },
+    workerData: { folder: folder.path, colour: process.stdout.isTTY === true, write },
   });
   const { promise, resolve, reject } = Promise.withResolvers<Judged>();
   const stop = (): void => reject(new Error('the verifier was stopped'));

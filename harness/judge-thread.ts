@@ -2,5 +2,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { judgeFolder } from './judge-folder.ts';
 
-const { folder, colour } = workerData as { readonly folder: string; readonly colour: boolean };
-parentPort?.postMessage(judgeFolder(folder, colour));
+const { folder, colour, write } = workerData as {
+  readonly folder: string;
+  readonly colour: boolean;
+  readonly write: boolean;
+};
+parentPort?.postMessage(judgeFolder(folder, colour, write));

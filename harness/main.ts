@@ -35,9 +35,36 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
     case 'check':
       return (await import('./commands/check-command.ts')).checkCommand(command.argv);
     case 'list':
-      return (await import('./commands/list-command.ts')).listCommand(command.resultsDir);
+      return (await import('./commands/results-commands.ts')).listCommand(command.resultsDir);
+    case 'diff':
+      return (await import('./commands/results-commands.ts')).diffCommand(
+        command.resultsDir,
+        command.before,
+        command.after,
+      );
+    case 'trend':
+      return (await import('./commands/results-commands.ts')).trendCommand(command.resultsDir);
+    case 'serve':
+      return (await import('./commands/results-commands.ts')).serveCommand(
+        command.resultsDir,
+        command.port,
+        interruption,
+      );
+    case 'prune':
+      return (await import('./commands/results-commands.ts')).pruneCommand(command.resultsDir, command.keep);
+    case 'export':
+      return (await import('./commands/export-command.ts')).exportCommand(command.wish);
+    case 'reproduce':
+      return (await import('./commands/reproduce-command.ts')).reproduceCommand(
+        command.resultsDir,
+        command.run,
+        command.times,
+        interruption,
+      );
+    case 'verify-certificate':
+      return (await import('./commands/certificate-command.ts')).verifyCertificateCommand(command.file);
     case 'clean':
-      return (await import('./commands/engine-commands.ts')).cleanCommand(command.run);
+      return (await import('./commands/engine-commands.ts')).cleanCommand(command.run, command.resultsDir);
     case 'doctor':
       return (await import('./commands/engine-commands.ts')).doctorCommand();
   }

@@ -9,7 +9,6 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -79,15 +78,6 @@ export function openRunFolder(resultsDir: string, run: string): RunFolder {
   const absolute = resolve(path);
   const runId = run === 'latest' ? absolute : run;
   return { ...layout(absolute, '.'), runId: readVerdict(join(absolute, 'verdict.json'))?.runId ?? runId };
-}
-
-/** Ids of the runs in the folder, oldest first. */
-export function listRuns(resultsDir: string): string[] {
-  if (!existsSync(resultsDir)) return [];
-  return readdirSync(resultsDir, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && existsSync(join(resultsDir, entry.name, 'ledger.sqlite')))
-    .map((entry) => entry.name)
-    .toSorted();
 }
 
 /** Writes a file so that a reader sees the whole of it or nothing. */

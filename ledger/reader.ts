@@ -184,7 +184,12 @@ export class LedgerReader implements HistorySource {
 
   /** Operations without an outcome, in the order of their ids. */
   openOperations(): StoredOperation[] {
-    return [...this.operations('', true)];
+    return [...this.operations('', 'open')];
+  }
+
+  /** Operations with an outcome, in the order of their ids. */
+  finishedOperations(): Iterable<StoredOperation> {
+    return this.operations('', 'finished');
   }
 
   /** Read-backs through the client in the order in which they were recorded; for exports. */
@@ -206,7 +211,7 @@ export class LedgerReader implements HistorySource {
   }
 
   /** Every operation in the order of the ids, then those still open; for series and exports. */
-  *operations(where = '', openOnly = false): Iterable<StoredOperation> {
+  *operations(where = '', which: 'all' | 'open' | 'finished' = 'all'): Iterable<StoredOperation> {
     type Row = [number, number, number, string, number, Cell, string | null, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell];
     const columns = (open: boolean) => `op_id, session, f, (SELECT name FROM keys k WHERE k.key_id = o.key_id), ${
       open
@@ -214,8 +219,9 @@ export class LedgerReader implements HistorySource {
         : 'outcome, why, (SELECT text FROM errors e WHERE e.error_id = o.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, attempts, observed, number, arg, expected_major, expected_minor FROM operations o'
     }`;
     const notDone = `${where === '' ? 'WHERE' : `${where} AND`} op_id NOT IN (SELECT op_id FROM operations)`;
-    const open = `SELECT ${columns(true)} ${notDone} ORDER BY op_id`;
-    for (const sql of openOnly ? [open] : [`SELECT ${columns(false)} ${where} ORDER BY op_id`, open]) {
+    const finished = which === 'open' ? [] : [`SELECT ${columns(false)} ${where} ORDER BY op_id`];
+    const open = which === 'finished' ? [] : [`SELECT ${columns(true)} ${notDone} ORDER BY op_id`];
+    for (const sql of [...finished, ...open]) {
       for (const row of this.db.prepare(sql).raw().iterate() as Iterable<Row>) yield this.stored(row);
     }
   }

@@ -6,6 +6,7 @@ import type { Schedule } from '../../chaos/schedule.ts';
 import type { FaultJournal } from '../../chaos/journal.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/logger.ts';
+import type { Certificate } from '../certificate.ts';
 import type { OpenClusterOptions, RunCluster } from '../clusters/run-cluster.ts';
 import type { RunFolder } from '../results.ts';
 import type { RunSettings } from '../settings.ts';
@@ -56,6 +57,8 @@ export interface Judged {
   readonly verdict: Verdict;
   readonly exitCode: number;
   readonly headline: string;
+  /** What the verdict claims and rests on; absent where nothing was judged. */
+  readonly certificate?: Certificate;
   /** Lines for the terminal, under the headline. */
   readonly lines: readonly string[];
 }
