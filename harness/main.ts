@@ -63,6 +63,10 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
       );
     case 'verify-certificate':
       return (await import('./commands/certificate-command.ts')).verifyCertificateCommand(command.file);
+    case 'compare':
+      return (await import('./commands/compare-command.ts')).compareCommand(command.wish);
+    case 'conformance':
+      return (await import('./commands/conformance-command.ts')).conformanceCommand(command.wish);
     case 'clean':
       return (await import('./commands/engine-commands.ts')).cleanCommand(command.run, command.resultsDir);
     case 'doctor':

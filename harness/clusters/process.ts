@@ -81,7 +81,7 @@ class ProcessCluster implements Cluster {
   constructor(options: OpenClusterOptions) {
     this.options = options;
     this.runFolder = foldersOf(options.logsDir).run;
-    this.warden = new WardenClient(options.clock.wallMs() >>> 0);
+    this.warden = new WardenClient(options.clock.wallMs() >>> 0, join(options.logsDir, 'proxy.log'));
   }
 
   async open(): Promise<void> {

@@ -1,4 +1,5 @@
-/** `certify doctor` and `certify clean`: what this machine can do, and what runs left on its engine. */
+/** `certify doctor` and `certify clean`: what this machine can do, and what runs left on it, as containers or as processes. */
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Table from 'cli-table3';
 import { ensureBaseImage } from '../../docker/base-image.ts';
@@ -6,6 +7,7 @@ import { examineHost } from '../../docker/doctor.ts';
 import { connectEngine, ensureEngine } from '../../docker/engine.ts';
 import { EnvironmentError, messageOf } from '../../docker/errors.ts';
 import { cleanRun, sweep } from '../../docker/sweep.ts';
+import { endRecorded, sweepProcesses } from '../clusters/process-record.ts';
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -28,9 +30,18 @@ export async function doctorCommand(): Promise<number> {
 }
 
 /** Removes one run by name, or everything whose owner is provably dead. */
-export async function cleanCommand(run: string | null): Promise<number> {
-  const engine = await connect();
+export async function cleanCommand(run: string | null, resultsDir: string): Promise<number> {
+  const cleanedProcesses = cleanProcesses(run, resultsDir);
+  let engine: Awaited<ReturnType<typeof connect>>;
+  try {
+    engine = await connect();
+  } catch (error) {
+    // Without an engine there are no containers either; what there was has been said.
+    if (cleanedProcesses) return 0;
+    throw error;
+  }
   if (run !== null) {
+    if (cleanedProcesses) return 0;
     const removed = await cleanRun(engine.docker, run);
     const count = removed.containers + removed.networks + removed.volumes;
     process.stdout.write(
@@ -45,8 +56,18 @@ export async function cleanCommand(run: string | null): Promise<number> {
   const report = await sweep(engine.docker);
   for (const each of report.swept) process.stdout.write(`Removed run ${each.runId} (${each.proof ?? 'by name'}).\n`);
   for (const each of report.spared) process.stdout.write(`Left run ${each.runId} alone: ${each.why}.\n`);
-  if (report.swept.length + report.spared.length === 0) process.stdout.write('There is nothing to clean.\n');
+  if (report.swept.length + report.spared.length === 0 && !cleanedProcesses)
+    process.stdout.write('There is nothing to clean.\n');
   return 0;
+}
+
+/** True when there was something of the kind. */
+function cleanProcesses(run: string | null, resultsDir: string): boolean {
+  const named = run === null ? null : endRecorded(join(resultsDir, run));
+  const cleaned = run === null ? sweepProcesses(resultsDir) : named === null ? [] : [named];
+  for (const { runId, ended, proof } of cleaned)
+    process.stdout.write(`Ended ${ended} local processes of run ${runId} (${proof ?? 'by name'}).\n`);
+  return cleaned.length > 0;
 }
 
 async function connect(): ReturnType<typeof connectEngine> {

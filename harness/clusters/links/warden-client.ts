@@ -1,5 +1,6 @@
 /** The harness's side of its warden: starts it, asks it, ends it. */
 import { type ChildProcess, fork } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EnvironmentError } from '../../../docker/errors.ts';
 import { currentHost } from '../../../docker/labels.ts';
@@ -20,10 +21,12 @@ export class WardenClient {
   private nextId = 1;
   private ended: string | null = null;
 
-  /** `seed` decides which bytes a lossy link loses. */
-  constructor(seed: number) {
+  /** `seed` decides which bytes a lossy link loses; what it says when it breaks goes to `logFile`. */
+  constructor(seed: number, logFile: string) {
+    const log = openSync(logFile, 'a');
     // In a session of its own: Ctrl-C in a terminal reaches the harness only, which winds the run down.
-    this.child = fork(entry, [String(seed)], { detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    this.child = fork(entry, [String(seed)], { detached: true, stdio: ['ignore', log, log, 'ipc'] });
+    closeSync(log);
     this.child.on('message', (reply: WardenReply) => this.answered(reply));
     this.child.once('exit', (code, signal) => this.end(`it ended (${signal ?? code})`));
     this.child.once('error', (error) => this.end(error.message));
