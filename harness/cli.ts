@@ -13,7 +13,9 @@ import { withSystem } from './system-options.ts';
 import { epilogue, examples } from './help.ts';
 import { addRunOptions, type RawOptions, resolveSettings } from './run-options.ts';
 import { optionsOf, profileOf } from './profiles.ts';
-import { defaults, type RunSettings } from './settings.ts';
+import type { CompareWish } from './commands/compare-command.ts';
+import type { ConformanceWish } from './commands/conformance-command.ts';
+import { clusterKinds, defaults, type RunSettings } from './settings.ts';
 
 export type Command =
   | { readonly kind: 'run'; readonly settings: RunSettings }
@@ -29,6 +31,8 @@ export type Command =
   | { readonly kind: 'reproduce'; readonly run: string; readonly times: number; readonly resultsDir: string }
   | { readonly kind: 'verify-certificate'; readonly file: string }
   | { readonly kind: 'clean'; readonly run: string | null; readonly resultsDir: string }
+  | { readonly kind: 'compare'; readonly wish: CompareWish }
+  | { readonly kind: 'conformance'; readonly wish: ConformanceWish }
   | { readonly kind: 'doctor' }
   /** Help or version was asked for. */
   | { readonly kind: 'text'; readonly text: string };
@@ -173,6 +177,29 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
           after: String(options.after),
           resultsDir: options.results,
         }),
+    )
+    .command(
+      'compare <runs..>',
+      'Runs of several systems side by side: what each lost, how soon each came back',
+      (each) =>
+        each
+          .positional('runs', { type: 'string', array: true, demandOption: true, describe: 'Run ids, or latest' })
+          .option('out', { string: true, requiresArg: true, describe: 'Files to write, without .md and .html' })
+          .option('results', results),
+      (options) =>
+        choose({
+          kind: 'compare',
+          wish: { runs: options.runs.map(String), resultsDir: options.results, out: options.out ?? null },
+        }),
+    )
+    .command(
+      'conformance <system>',
+      'Tell the author of an adapter what is wrong with it',
+      (each) =>
+        each
+          .positional('system', { type: 'string', demandOption: true, describe: 'A name, or a file such as ./my-system.ts' })
+          .option('cluster', { string: true, requiresArg: true, choices: clusterKinds, default: 'docker' as const, describe: 'Where the nodes run' }),
+      (options) => choose({ kind: 'conformance', wish: { system: options.system, cluster: options.cluster } }),
     )
     .command(
       'trend',

@@ -158,7 +158,8 @@ export class RedisClient implements StoreClient {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        this.redis.disconnect(true);
+        // Not an orderly end, which would wait for the silent peer; ioredis connects again.
+        this.redis.stream.destroy();
         reject(new Error(`no answer within ${answerTimeoutMs} ms`));
       }, answerTimeoutMs);
     });

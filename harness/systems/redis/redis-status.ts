@@ -189,7 +189,7 @@ export class RedisStatus {
   private async ask(host: string, port: number, command: (redis: Redis) => Promise<unknown>): Promise<unknown> {
     const redis = this.connection(host, port);
     const reply = await within(answerTimeoutMs, command(redis));
-    if (reply === null && redis.status === 'ready') redis.disconnect(true);
+    if (reply === null && redis.status === 'ready') redis.stream.destroy();
     return reply;
   }
 
