@@ -28,6 +28,9 @@ export interface EvidenceInput {
   readonly rows: ReturnType<LedgerReader['rowCounts']>;
 }
 
+/** The history is known to be incomplete: whatever it seems to show, the missing rows may explain. */
+export const isIncomplete = (input: Pick<EvidenceInput, 'meta' | 'rows'>): boolean => missingRows(input).length > 0;
+
 /** Reasons why nothing may be claimed; empty when there is evidence enough. */
 export function missingFromRun(input: EvidenceInput): VerdictReason[] {
   const { meta } = input;
@@ -38,12 +41,17 @@ export function missingFromRun(input: EvidenceInput): VerdictReason[] {
 
 const inconclusive = (reason: string): VerdictReason => ({ verdict: 'inconclusive', reason });
 
-function rowsMissing({ meta, rows }: EvidenceInput): VerdictReason[] {
+function missingRows({ meta, rows }: Pick<EvidenceInput, 'meta' | 'rows'>): string[] {
   const written = meta('written') as RowCounts | undefined;
   if (written === undefined) return [];
-  const missing = (Object.keys(written) as (keyof RowCounts)[]).filter((table) => rows[table] < written[table]);
-  if (missing.length === 0) return [];
-  const words = missing.map((table) => `${written[table] - rows[table]} of ${written[table]} ${wordOf(table)}`);
+  return (Object.keys(written) as (keyof RowCounts)[])
+    .filter((table) => rows[table] < written[table])
+    .map((table) => `${written[table] - rows[table]} of ${written[table]} ${wordOf(table)}`);
+}
+
+function rowsMissing(input: EvidenceInput): VerdictReason[] {
+  const words = missingRows(input);
+  if (words.length === 0) return [];
   return [{ verdict: 'harness-fault', reason: `The ledger has lost rows that the run wrote: ${words.join(', ')}.` }];
 }
 

@@ -12,7 +12,7 @@ import type { EpochChange } from '../report/model-timeline.ts';
 import type { RunReport } from '../report/model.ts';
 import type { RunEnd } from '../run/world.ts';
 import type { VerdictReason } from '../verdict.ts';
-import { missingFromRun } from './evidence-part.ts';
+import { isIncomplete, missingFromRun } from './evidence-part.ts';
 import { FaultAcks } from './fault-acks.ts';
 import { faultPart, type FaultPart } from './fault-part.ts';
 import { findingDrafts } from './finding-part.ts';
@@ -126,16 +126,14 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
     peakMemoryBytes: end.peakMemoryBytes,
   };
   const judged = { ...report, gates: gatesOf(report, meta) };
-  const reasons = [
-    ...end.reasons,
-    ...missingFromRun({ meta, part, judgement, acks, rows: reader.rowCounts() }),
-    ...gateReasons(judged.gates),
-  ];
+  const evidence = { meta, part, judgement, acks, rows: reader.rowCounts() };
+  const reasons = [...end.reasons, ...missingFromRun(evidence), ...gateReasons(judged.gates)];
   const verdict = verdictPart(judged, {
     judgement: ended === undefined ? withoutRecovery(judgement) : judgement,
     reasons,
     interruptedBy: end.interruptedBy,
     meta,
+    isIncomplete: isIncomplete(evidence),
   });
   return withoutClaims({ ...judged, verdict });
 }

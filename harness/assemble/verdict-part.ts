@@ -33,6 +33,8 @@ export interface VerdictInput {
   readonly reasons: readonly VerdictReason[];
   readonly interruptedBy: string | null;
   readonly meta: Meta;
+  /** Rows of the ledger are known to be missing: they may explain every finding, so none is held against the store. */
+  readonly isIncomplete: boolean;
 }
 
 /** The verdict that stands, with every reason; the report's canary and counts are final already. */
@@ -50,8 +52,16 @@ export function verdictPart(report: RunReport, input: VerdictInput): RunReport['
   const others = sumOf((kind) => kind !== 'lost' && kind !== 'unknown' && !permits.has(kind));
   const permitted = declared ? lost : 0;
   const reasons: VerdictReason[] = [...input.reasons];
-  if (lost - permitted > 0 || others > 0)
-    reasons.push({ verdict: 'violated', reason: `The verifier has ${lost - permitted + others} findings.` });
+  const held = lost - permitted + others;
+  if (held > 0)
+    reasons.push(
+      input.isIncomplete
+        ? {
+            verdict: 'harness-fault',
+            reason: `The verifier has ${held} findings, and the missing rows may explain each of them.`,
+          }
+        : { verdict: 'violated', reason: `The verifier has ${held} findings.` },
+    );
   for (const reason of judgement.notRecovered) reasons.push({ verdict: 'not-recovered', reason });
   for (const { detail } of judgement.missingEvidence) reasons.push({ verdict: 'inconclusive', reason: detail });
   if (canary.outcome !== 'caught') {

@@ -51,6 +51,11 @@ export class LedgerFaultJournal implements FaultJournal {
     for (const record of records) this.note(record);
   }
 
+  /** True when a fault has ended or frozen this node, at any time, so that starting it again is ours to do. */
+  hasHeld(nodeId: string): boolean {
+    return [...this.faults.values()].some((fault) => fault.nodeIds.includes(nodeId));
+  }
+
   /** The faults that may explain what happens to a node now: open ones, and those just healed. */
   explains(nodeId: string): readonly string[] {
     const nowMs = this.clock.nowMs();

@@ -34,7 +34,9 @@ export async function finish(state: RunState, active: ActiveRun): Promise<void> 
 }
 
 const limitOf = (state: RunState, phase: Exclude<PhaseName, 'start' | 'load'>): number =>
-  state.world.interruption.early.aborted ? interruptedLimits[phase] : state.limits[phase];
+  state.world.interruption.early.aborted || (phase === 'settle' && state.isUnhealed)
+    ? interruptedLimits[phase]
+    : state.limits[phase];
 
 async function settled(state: RunState, active: ActiveRun): Promise<SystemStatus | null> {
   const limitMs = limitOf(state, 'settle');

@@ -6,6 +6,7 @@ import { encodeValue } from '../../ledger/values.ts';
 import { Prng } from '../../lib/prng.ts';
 import { Mix } from '../../workloads/mix.ts';
 import type { ActiveRun } from './open-run.ts';
+import { disobedientNodes } from './heal-check.ts';
 import { aborted } from './interruption.ts';
 import { clockText } from './live-line.ts';
 import { Load } from './load.ts';
@@ -84,7 +85,7 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
     });
     if (end.signal.aborted && settings.onLoss === 'freeze') return await freeze(state, active);
     const limitMs = world.interruption.early.aborted ? interruptedLimits.heal : state.limits.heal;
-    const healed = await state.phases.run('heal', limitMs, [], () => healAndDrain(state, load, chaos));
+    const healed = await state.phases.run('heal', limitMs, [], () => healAndDrain(state, active, load, chaos));
     if (healed.kind === 'out-of-time')
       state.against({
         verdict: 'not-recovered',
@@ -103,10 +104,21 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
 const rejectionOf = (promise: Promise<unknown>): Promise<void> =>
   promise.then(() => new Promise<void>(() => undefined));
 
-async function healAndDrain(state: RunState, load: Load, chaos: ChaosControl | null): Promise<void> {
+/** Only nodes that a fault of ours held: one that died by itself stays as it is, and is a finding. */
+async function checkHeal(state: RunState, active: ActiveRun): Promise<void> {
+  const { cluster } = active.cluster;
+  const ours = cluster.nodeIds().filter((nodeId) => state.journal.hasHeld(nodeId));
+  for (const reason of await disobedientNodes(cluster, ours)) {
+    state.isUnhealed = true;
+    state.against({ verdict: 'environment', reason });
+  }
+}
+
+async function healAndDrain(state: RunState, active: ActiveRun, load: Load, chaos: ChaosControl | null): Promise<void> {
   chaos?.healNow('the run ends');
   if (state.world.interruption.early.aborted) load.stop();
   await chaos?.done;
+  if (chaos !== null) await checkHeal(state, active);
   load.stop();
   const drained = await Promise.race([
     load.start().then(() => true),

@@ -65,6 +65,8 @@ export class RunState {
   partitionOf: (key: string) => number = () => 0;
   /** Why the load ended before its time without a signal; null when it did not. */
   stopped: string | null = null;
+  /** The cluster did not do what it was told at the heal: waiting for the store to recover is of no use. */
+  isUnhealed = false;
   /** The cluster was frozen at a loss and is kept. */
   frozen = false;
   /** Called at every acknowledged write; faults may wait for so many of a partition. */
