@@ -11,6 +11,7 @@ import {
   settle,
   settleMs,
   tollOf,
+  uncoveredPartitions,
 } from './budget.ts';
 import { destroysMemory, type FaultName, faultNames, faultOfName } from './faults.ts';
 import type { PartitionStatus, SystemStatus } from './ports.ts';
@@ -183,11 +184,30 @@ describe('fitting and overshoot', () => {
     expect(fitToBudget(sole, [], [], nodeIds, lax).kind).toBe('denied');
   });
 
+  it('past the budget only when asked, and what loses every copy is named', () => {
+    const all = intent('kill', ...nodeIds);
+    expect(fitToBudget(whole, [], [all, intent('kill', 'n1')], nodeIds, lax)).toMatchObject({
+      kind: 'changed',
+      intent: { nodeIds: ['n1'] },
+    });
+    expect(fitToBudget(whole, [], [all], nodeIds, { ...lax, mayExceed: true })).toEqual({
+      kind: 'allowed',
+      intent: all,
+    });
+    expect(uncoveredPartitions(whole, [], all, nodeIds)).toEqual([0, 1, 2]);
+    expect(uncoveredPartitions(whole, [], intent('kill', 'n2', 'n3', 'n4'), nodeIds)).toEqual([1]);
+    expect(uncoveredPartitions(whole, [charged('kill', ['n5'])], intent('kill', 'n3', 'n4'), nodeIds)).toEqual([2]);
+    expect(uncoveredPartitions(whole, [], intent('pause', ...nodeIds), nodeIds)).toEqual([]);
+  });
+
   it('an overshoot is seen: the set shrank to what was killed', () => {
     const kill = charged('kill', ['n1']);
     expect(overshoot(whole, [kill])).toBeNull();
-    expect(overshoot(status([partition(0, ['n1'], ['n1', 'n2', 'n3'])]), [kill])).toContain('partition 0');
-    expect(overshoot(status([{ ...partition(4, []), health: 'Lost' }]), [])).toContain('partition 4');
+    expect(overshoot(status([partition(0, ['n1'], ['n1', 'n2', 'n3'])]), [kill])).toMatchObject({ partitions: [0] });
+    expect(overshoot(status([{ ...partition(4, []), health: 'Lost' }]), [])).toEqual({
+      why: 'partition 4 is Lost',
+      partitions: [],
+    });
   });
 
   it('no overshoot once the new incarnation is in the set', () => {

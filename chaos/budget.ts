@@ -59,6 +59,8 @@ export interface Charge {
 export interface BudgetPolicy {
   /** False: a fault must also leave every replicated partition somebody who can serve it. */
   readonly mayStall: boolean;
+  /** True: what the budget denies is done all the same, and recorded as an overshoot; only where the run asked for it. */
+  readonly mayExceed?: boolean;
 }
 
 export type Judgement = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly reason: string };
@@ -218,6 +220,19 @@ function accountOf(status: SystemStatus, charges: readonly Charge[], intended: T
   return { destroyed, dropped, silent };
 }
 
+/** Partitions that keep no holder outside what the charges and the intent destroy: their loss is nobody's broken promise. */
+export function uncoveredPartitions(
+  status: SystemStatus,
+  charges: readonly Charge[],
+  intent: Intent,
+  nodeIds: readonly string[],
+): readonly number[] {
+  const { destroyed } = accountOf(status, charges, tollOf(intent, nodeIds));
+  return status.partitions
+    .filter((partition) => holders(partition).length > 0 && holders(partition).every((nodeId) => destroyed.has(nodeId)))
+    .map((partition) => partition.partition);
+}
+
 /** Does the contract promise to survive this intent, on top of what is open? Judge by a fresh, quorum-read status only. */
 export function judge(
   status: SystemStatus,
@@ -261,7 +276,10 @@ export type Fit =
   | { readonly kind: 'changed'; readonly intent: Intent; readonly why: string }
   | { readonly kind: 'denied'; readonly reason: string };
 
-/** The first of `candidates` that is allowed; the first is what was meant, the others its nearest, in order. */
+/**
+ * The first of `candidates` that is allowed; the first is what was meant, the others its nearest, in order. Where the budget
+ * may be exceeded that is the first.
+ */
 export function fitToBudget(
   status: SystemStatus,
   charges: readonly Charge[],
@@ -270,6 +288,8 @@ export function fitToBudget(
   policy: BudgetPolicy,
 ): Fit {
   let firstReason: string | null = null;
+  const [meant] = candidates;
+  if (policy.mayExceed === true && meant !== undefined) return { kind: 'allowed', intent: meant };
   for (const intent of candidates) {
     const judgement = judge(status, charges, intent, nodeIds, policy);
     if (judgement.kind === 'denied') {
@@ -281,13 +301,19 @@ export function fitToBudget(
   return { kind: 'denied', reason: firstReason ?? 'no node to do it to' };
 }
 
+/** More was taken than the contract promises to survive. */
+export interface Overshoot {
+  readonly why: string;
+  /** Every holder of these was taken, as far as is known. */
+  readonly partitions: readonly number[];
+}
+
 /**
  * Looks at a status read after the injection: null while every partition keeps a holder outside what was destroyed, else
  * what was overshot. A node that is back in a partition counts for it, even while it is charged for others.
  */
-export function overshoot(status: SystemStatus, charges: readonly Charge[]): string | null {
-  for (const partition of status.partitions) {
-    if (partition.health === 'Lost') return `partition ${partition.partition} is Lost`;
+export function overshoot(status: SystemStatus, charges: readonly Charge[]): Overshoot | null {
+  const taken = status.partitions.filter((partition) => {
     const holding = holders(partition);
     const isGone = (nodeId: string): boolean =>
       charges.some((charge) =>
@@ -298,11 +324,14 @@ export function overshoot(status: SystemStatus, charges: readonly Charge[]): str
             incarnationOf(status, nodeId) <= departure.incarnation,
         ),
       );
-    if (holding.length > 0 && holding.every(isGone)) {
-      return `every holder of partition ${partition.partition} was taken (${holding.join(', ')})`;
-    }
-  }
-  return null;
+    return holding.length > 0 && holding.every(isGone);
+  });
+  const [first] = taken;
+  const partitions = taken.map((partition) => partition.partition);
+  if (first !== undefined)
+    return { why: `every holder of partition ${first.partition} was taken (${holders(first).join(', ')})`, partitions };
+  const lost = status.partitions.find((partition) => partition.health === 'Lost');
+  return lost === undefined ? null : { why: `partition ${lost.partition} is Lost`, partitions };
 }
 
 /** For messages: `kill n1, n3`. */

@@ -229,6 +229,24 @@ describe('trouble', () => {
     expect(summarize(storiesOf(made.records)).overshoots).toHaveLength(1);
   });
 
+  it('past the budget as asked: everything is killed, and the journal says which partitions that takes', async () => {
+    const schedule = scenario([{ at: 1_000, fault: 'kill', target: 'all', durationMs: 3_000 }]);
+    const obedient = world(schedule);
+    expect((await play(obedient)).overshoots).toEqual([]);
+    expect(obedient.records.some((record) => record.step === 'injecting' && record.nodeIds.length > 2)).toBe(false);
+    const asked = world(schedule, { policy: { mayStall: false, mayExceed: true } });
+    const outcome = await play(asked);
+    expect(stepsOf(asked.records, 'e1').slice(0, 4)).toEqual(['planned', 'injecting', 'injected', 'overshoot']);
+    expect(asked.records.find((record) => record.step === 'injecting')).toMatchObject({
+      nodeIds: obedient.cluster.nodeIds(),
+    });
+    expect(asked.records.find((record) => record.step === 'overshoot')).toMatchObject({
+      why: expect.stringContaining('past the budget, as asked: partition 0 would keep no copy') as unknown,
+      partitions: Array.from({ length: 16 }, (_, partition) => partition),
+    });
+    expect(outcome.overshoots.length).toBeGreaterThan(0);
+  });
+
   it('a cluster that cannot: environment error, healed all the same', async () => {
     class Broken extends MemoryCluster {
       override async kill(): Promise<void> {

@@ -32,6 +32,8 @@ export async function runFault(
     await context.write(event.id, { step: 'changed', ...prepared.change, fault: prepared.open.intent.fault });
   }
   const open = await inject(context, prepared);
+  if (open !== null && prepared.beyond !== null)
+    await context.write(event.id, { step: 'overshoot', ...prepared.beyond });
   const injectedAtMs = context.clock.nowMs();
   if (open !== null) await confirm(context, open);
   context.field.release(event.id);
@@ -126,8 +128,8 @@ export async function checkOvershoot(context: RunContext, faultId: string): Prom
   const status = await freshStatus(context);
   if (status === null) return;
   context.account.settle(status);
-  const why = overshoot(status, context.account.charges);
-  if (why !== null) await context.write(faultId, { step: 'overshoot', why });
+  const over = overshoot(status, context.account.charges);
+  if (over !== null) await context.write(faultId, { step: 'overshoot', ...over });
 }
 
 /** Heals and verifies; the fault stays open in the journal when the cluster cannot be brought to heal it. */

@@ -55,7 +55,12 @@ export type FaultStep =
   | { readonly step: 'heal-verified'; readonly evidence: string }
   | { readonly step: 'heal-unverified'; readonly evidence: string }
   /** Together the open faults took more than the contract promises to survive; the run can certify nothing. */
-  | { readonly step: 'overshoot'; readonly why: string }
+  | {
+      readonly step: 'overshoot';
+      readonly why: string;
+      /** Partitions every holder of which was taken, as far as is known. */
+      readonly partitions?: readonly number[];
+    }
   /** A call to the cluster failed past its bound. */
   | { readonly step: 'failed'; readonly error: string };
 

@@ -6,7 +6,16 @@
  * not charged. No status means no fault. If a fault were injected on a guess, the run could lose what nobody promised to keep.
  */
 import type { Prng } from '../lib/prng.ts';
-import { chargeFor, fitToBudget, intentText, judge, statusMaxAgeMs } from './budget.ts';
+import {
+  type BudgetPolicy,
+  chargeFor,
+  fitToBudget,
+  intentText,
+  judge,
+  type Overshoot,
+  statusMaxAgeMs,
+  uncoveredPartitions,
+} from './budget.ts';
 import { type Fault, faultName } from './faults.ts';
 import { ClusterCallError, type FaultField } from './field.ts';
 import { lookBefore, visibleLinks } from './probes.ts';
@@ -24,6 +33,8 @@ export type Prepared =
       readonly status: SystemStatus;
       /** Set when it is not what was meant. */
       readonly change: { readonly from: string; readonly to: string; readonly why: string } | null;
+      /** Set when it goes past the budget, as the run asked. */
+      readonly beyond: Overshoot | null;
     }
   | { readonly kind: 'skip'; readonly reason: string };
 
@@ -128,7 +139,9 @@ interface Wish {
 
 async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
   const { event, prng, hintPartition, fitting, mayChangeKind } = wish;
-  const { account, cluster, field, policy, unsupported } = context;
+  const { account, cluster, field, unsupported } = context;
+  // What comes one after the other waits for its turn even where the budget may be exceeded.
+  const policy: BudgetPolicy = fitting === 'exact' ? { ...context.policy, mayExceed: false } : context.policy;
   const nodeIds = cluster.nodeIds();
   const cannot = whyUnsupported(cluster, event.fault, unsupported);
   if (cannot !== null) return { kind: 'skip', reason: cannot };
@@ -169,7 +182,9 @@ async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
   );
   const again = before.kind === 'seen' ? await freshStatus(context) : null;
   const refusal =
-    before.kind !== 'seen' ? `it could not be seen to bite: ${before.evidence}` : rejudged(context, open, again);
+    before.kind !== 'seen'
+      ? `it could not be seen to bite: ${before.evidence}`
+      : rejudged(context, open, again, policy);
   if (refusal !== null || again === null) {
     giveUp(context, event.id);
     return later(refusal ?? 'no fresh status');
@@ -180,6 +195,7 @@ async function tryOnce(context: RunContext, wish: Wish): Promise<Attempt> {
     open,
     partition: chosen.partition,
     status: again,
+    beyond: beyondBudget(context, open, again),
     change: chosen === meant ? null : { from: intentText(meant.intent), to: intentText(chosen.intent), why },
   };
 }
@@ -191,15 +207,34 @@ function giveUp(context: RunContext, faultId: string): void {
 }
 
 /** The budget once more, with everything that was charged meanwhile; null when it still holds. */
-function rejudged(context: RunContext, open: OpenFault, status: SystemStatus | null): string | null {
-  const { account, cluster, clock, field, policy } = context;
+function rejudged(
+  context: RunContext,
+  open: OpenFault,
+  status: SystemStatus | null,
+  policy: BudgetPolicy,
+): string | null {
+  const { account, cluster, clock, field } = context;
   if (status === null) return 'no node gave a quorum-confirmed status';
   if (clock.nowMs() - status.atMs > statusMaxAgeMs) return 'the status is too old to judge by';
   account.settle(status);
   if (!isSuitable(cluster, open, field)) return 'the node came under another fault';
   const nodeIds = cluster.nodeIds();
   const judgement = judge(status, account.without(open.faultId), open.intent, nodeIds, policy);
-  if (judgement.kind === 'denied') return judgement.reason;
+  if (judgement.kind === 'denied' && policy.mayExceed !== true) return judgement.reason;
   account.enter(chargeFor(open.faultId, open.intent, status, nodeIds));
   return null;
+}
+
+/** What the budget would have said; null when it allows this, or was obeyed. */
+function beyondBudget(context: RunContext, open: OpenFault, status: SystemStatus): Overshoot | null {
+  const { account, cluster, policy } = context;
+  if (policy.mayExceed !== true) return null;
+  const nodeIds = cluster.nodeIds();
+  const others = account.without(open.faultId);
+  const judgement = judge(status, others, open.intent, nodeIds, policy);
+  if (judgement.kind === 'allowed') return null;
+  return {
+    why: `past the budget, as asked: ${judgement.reason}`,
+    partitions: uncoveredPartitions(status, others, open.intent, nodeIds),
+  };
 }
