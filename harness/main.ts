@@ -15,6 +15,9 @@ const verdictFileVariable = 'ZARIS_VERDICT_FILE';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
+// Whoever reads the output may stop reading ("certify … | head"): the run goes on to its verdict.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
 async function execute(command: Command, interruption: Interruption): Promise<number> {
   switch (command.kind) {
     case 'text':

@@ -15,7 +15,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { messageOf, UsageError } from './errors.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -55,7 +55,7 @@ const layout = (resultsDir: string, runId: string): RunFolder => {
 export function createRunFolder(resultsDir: string, runId: string): RunFolder {
   const folder = layout(resultsDir, runId);
   try {
-    mkdirSync(resultsDir, { recursive: true });
+    makeFolder(resolve(resultsDir));
     accessSync(resultsDir, constants.W_OK);
     mkdirSync(folder.path);
     mkdirSync(folder.logs);
@@ -66,6 +66,13 @@ export function createRunFolder(resultsDir: string, runId: string): RunFolder {
   }
   pointLatest(resultsDir, runId);
   return folder;
+}
+
+/** Step by step: on a file system that refuses new folders (such as /proc) Node's own recursion never ends. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }
 
 /** The folder of an existing run: an id, `latest`, or a path. Throws UsageError when there is none. */
