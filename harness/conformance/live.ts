@@ -12,7 +12,7 @@ import type { RunningSystem, System } from '../systems/system.ts';
 /** Longest that one operation may take before the kit gives up on it, ms. */
 const operationLimitMs = 30_000;
 /** Longest wait for a condition that takes its time, ms. */
-const settleLimitMs = 30_000;
+const defaultSettleLimitMs = 30_000;
 const pollMs = 200;
 const longValueBytes = 64 * 1024;
 
@@ -28,6 +28,8 @@ export interface ConformanceSubject {
   readonly running: RunningSystem;
   readonly cluster: Cluster;
   readonly onCheck?: (check: ConformanceCheck) => void;
+  /** Default {@link defaultSettleLimitMs}. */
+  readonly settleLimitMs?: number;
 }
 
 /** A failed check; its message is the sentence. */
@@ -62,11 +64,13 @@ class Kit {
   private readonly subject: ConformanceSubject;
   private readonly first: StoreClient;
   private readonly second: StoreClient;
+  private readonly settleLimitMs: number;
 
   constructor(subject: ConformanceSubject) {
     this.subject = subject;
     this.first = subject.running.client(0);
     this.second = subject.running.client(1);
+    this.settleLimitMs = subject.settleLimitMs ?? defaultSettleLimitMs;
   }
 
   async check(name: string, work: () => Promise<void>): Promise<void> {
@@ -206,7 +210,7 @@ class Kit {
       const read = await this.run({ f: 'read', key });
       return read.kind === 'ok' && read.value === null;
     });
-    if (!gone) throw new Problem(`A value with a time to live of 1 s is still there after ${settleLimitMs / 1_000} s.`);
+    if (!gone) throw new Problem(`A value with a time to live of 1 s is still there after ${this.settleLimitMs / 1_000} s.`);
   }
 
   async peek(): Promise<void> {
@@ -302,7 +306,7 @@ class Kit {
   }
 
   private async until(isSo: () => Promise<boolean>): Promise<boolean> {
-    const untilMs = performance.now() + settleLimitMs;
+    const untilMs = performance.now() + this.settleLimitMs;
     while (!(await isSo())) {
       if (performance.now() > untilMs) return false;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
