@@ -233,8 +233,17 @@ export class VersionWitness implements WitnessView {
       const at = this.position[i] as number;
       // A refused condition says which version it met, not whether that had expired since.
       const ceiling = analysis.isConditionWithVersion(i) ? at + 1 : at;
-      if (at === at && ceiling < floor && !flagged.has(i)) this.reportOrder(analysis, i, highest, report);
+      if (at === at && ceiling < floor && !flagged.has(i) && !this.isOneAbsence(at, floor)) this.reportOrder(analysis, i, highest, report);
     }
+  }
+
+  /**
+   * Both positions lie in one absence: nothing was written between them. A version of an absence only says up to where a log was
+   * looked through, and a new primary may have looked less far.
+   */
+  private isOneAbsence(at: number, floor: number): boolean {
+    for (let rank = at >> 2; rank <= floor >> 2; rank++) if (this.states[rank] !== stateCode.absent) return false;
+    return true;
   }
 
   private reportOrder(analysis: KeyAnalysis, i: number, earlier: number, report: Report): void {
