@@ -212,6 +212,7 @@ function limitsOf(meta: Meta, part: FaultPart): string[] {
   const { capabilities, name } = factsOf(meta);
   if (capabilities !== undefined) limits.push(...leftOutWorkloads(capabilities, name ?? ''));
   limits.push(`The workload was ${textOf(settings['workload'])}; other operations were not tested.`);
+  for (const trouble of (meta('hostTroubles') ?? []) as readonly string[]) limits.push(`${trouble}.`);
   if (settings['ledgerSync'] === 'normal')
     limits.push('The ledger survives a crash of the harness, not a power loss of its machine.');
   return limits;

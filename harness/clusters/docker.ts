@@ -11,6 +11,7 @@ import { type NodePorts, zarisPorts } from '../../docker/containers.ts';
 import { type Engine, ensureEngine } from '../../docker/engine.ts';
 import { ensureNodeImage } from '../../docker/image.ts';
 import { probeExchange, probeHealth } from '../../docker/probes.ts';
+import { buildOwnImage } from '../../docker/own-image.ts';
 import { ensureSystemImage, folderInImage } from '../../docker/system-image.ts';
 import type { Effect } from '../../docker/node-life.ts';
 import { keepRun, sweep } from '../../docker/sweep.ts';
@@ -38,7 +39,7 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
       if (kind === 'killed') options.onDeath?.(nodeId, atMs);
     },
   };
-  if (options.adopt === true) return runClusterOf(await DockerCluster.adopt(common), engine, options.runId);
+  if (options.adopt === true) return await runClusterOf(await DockerCluster.adopt(common), engine, options.runId);
   await sweepDead(engine, options.say);
   const image = await imageOf(engine, options);
   const cluster = await DockerCluster.start({
@@ -47,7 +48,7 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
     base: image.base,
     nodeCount: options.nodeCount,
   });
-  return runClusterOf(cluster, engine, options.runId);
+  return await runClusterOf(cluster, engine, options.runId);
 }
 
 /** Why a run cannot be taken over; null when it can. Throws EnvironmentError when no engine answers. */
@@ -67,15 +68,16 @@ async function sweepDead(engine: Engine, say: (line: string) => void): Promise<v
 }
 
 async function imageOf(engine: Engine, options: OpenClusterOptions): Promise<{ name: string; base: string }> {
+  const common = { docker: engine.docker, projectDir, say: options.say };
+  if (options.own?.kind === 'image') return await ensureSystemImage(common, options.own);
+  if (options.own?.kind === 'build') return await buildOwnImage(common, options.own.folder);
   if (options.program !== undefined) {
     const { source } = options.program.program;
-    return await ensureSystemImage({ docker: engine.docker, projectDir, say: options.say }, source);
+    return await ensureSystemImage(common, source);
   }
   const entry = options.nodeEntry;
   return await ensureNodeImage({
-    docker: engine.docker,
-    projectDir,
-    say: options.say,
+    ...common,
     ...(entry === null ? {} : { entry, extraFolders: [entry.split('/')[0] ?? ''] }),
   });
 }
@@ -106,7 +108,13 @@ function programOptions(options: OpenClusterOptions) {
   };
 }
 
-function runClusterOf(cluster: DockerCluster, engine: Engine, runId: string): RunCluster {
+async function runClusterOf(cluster: DockerCluster, engine: Engine, runId: string): Promise<RunCluster> {
+  // A name may mean another image tomorrow; its identity may not.
+  const imageId = await engine.docker
+    .getImage(cluster.image)
+    .inspect()
+    .then((about) => about.Id)
+    .catch(() => 'unknown');
   return {
     cluster,
     addresses: () =>
@@ -122,6 +130,7 @@ function runClusterOf(cluster: DockerCluster, engine: Engine, runId: string): Ru
     versions: [
       { name: 'Docker engine', value: engine.version },
       { name: 'node image', value: cluster.image },
+      { name: 'node image id', value: imageId },
     ],
     logTail: async (nodeId) => (await cluster.logs(nodeId)).slice(-logTailChars),
     keep: async () => {

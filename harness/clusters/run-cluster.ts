@@ -33,6 +33,11 @@ export interface ClusterProgram {
   readonly unsupportedFaults: ReadonlyMap<string, string>;
 }
 
+/** Where a user's own image comes from. */
+export type OwnImage =
+  | { readonly kind: 'image'; readonly image: string }
+  | { readonly kind: 'build'; readonly folder: string };
+
 /** What a cluster is opened with. */
 export interface OpenClusterOptions {
   readonly runId: string;
@@ -41,6 +46,8 @@ export interface OpenClusterOptions {
   /** Environment of a node's process, given the addresses of all. */
   readonly environment: (nodeId: string, index: number, nodes: readonly NodeEndpoints[]) => Record<string, string>;
   readonly nodeEntry: string | null;
+  /** An image of the user's own, by name or to be built, for the program that would run anyway. */
+  readonly own?: OwnImage;
   /** What runs on the nodes instead of Zaris; with the faults that it cannot stand. */
   readonly program?: ClusterProgram;
   /** Take over what a dead harness left of this run instead of starting anew; rejects with EnvironmentError where there is nothing to take over. */

@@ -41,7 +41,7 @@ export class LedgerFaultJournal implements FaultJournal {
       atNs: this.clock.nsOf(record.atMs),
       wallMs: this.clock.wallOf(record.atMs),
       targets: known.nodeIds,
-      partitions: known.partitions,
+      partitions: record.step === 'overshoot' ? (record.partitions ?? []) : known.partitions,
       evidence: record,
     });
   }
@@ -72,6 +72,9 @@ export class LedgerFaultJournal implements FaultJournal {
     }
     switch (record.step) {
       case 'planned':
+        this.tally.faultsPlanned++;
+        known.name = faultName(record.fault);
+        break;
       case 'changed':
         known.name = faultName(record.fault);
         break;
@@ -86,9 +89,12 @@ export class LedgerFaultJournal implements FaultJournal {
         known.confirmed = true;
         break;
       case 'healed':
+        this.tally.faultsDone++;
         this.setOpen(known, false);
         break;
       case 'skipped':
+        this.tally.faultsDone++;
+        break;
       case 'injected':
       case 'unconfirmed':
       case 'healing':

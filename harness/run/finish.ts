@@ -13,7 +13,6 @@ import { settle } from './settle.ts';
 
 /** Partitions whose replicas are asked at the same time. */
 const partitionsAtOnce = 4;
-const progressEveryMs = 10_000;
 
 /** Gathers all evidence that the verdict needs; what cannot be had is said in the state's reasons. */
 export async function finish(state: RunState, active: ActiveRun): Promise<void> {
@@ -44,7 +43,9 @@ async function settled(state: RunState, active: ActiveRun): Promise<SystemStatus
     settle(active.system.status, state.clock, limitMs, signal),
   );
   if (end.kind === 'done' && end.value.kind === 'settled') {
-    state.print(`Settled: every partition healthy ${(end.value.afterMs / 1_000).toFixed(1)} s after the heal`);
+    const lost = end.value.status.partitions.filter((partition) => partition.health === 'Lost').length;
+    const what = lost === 0 ? 'every partition healthy' : `${lost} partitions Lost, the others healthy`;
+    state.print(`Settled: ${what} ${(end.value.afterMs / 1_000).toFixed(1)} s after the heal`);
     return end.value.status;
   }
   const reason = end.kind === 'done' && end.value.kind === 'not-settled' ? end.value.reason : 'it did not answer';
@@ -75,7 +76,7 @@ async function canary(state: RunState, active: ActiveRun): Promise<void> {
 async function readEverything(state: RunState, active: ActiveRun, keys: readonly string[]): Promise<void> {
   const limitMs = limitOf(state, 'read-back');
   let done = 0;
-  const progress = setInterval(() => state.print(`read-back: ${done} of ${keys.length} keys`), progressEveryMs);
+  state.live.start('read-back', { kind: 'count', noun: 'keys', total: keys.length, done: () => done });
   const stuck = new Set(state.executor.stuckSessions(0));
   const clients = active.clients.filter((_, session) => !stuck.has(session));
   state.readBack = { expected: keys.length, done: 0 };
@@ -96,7 +97,7 @@ async function readEverything(state: RunState, active: ActiveRun, keys: readonly
     );
     if (end.kind === 'done') state.readBack = end.value;
   } finally {
-    clearInterval(progress);
+    state.live.stop();
   }
 }
 
@@ -108,9 +109,12 @@ async function askEverybody(
 ): Promise<void> {
   const limitMs = limitOf(state, 'autopsy');
   const byPartition = Map.groupBy(keys, (key) => active.system.partitionOf(key));
-  const partitions = status.partitions.map((each) => each.partition);
+  // Of a partition that the store reports Lost there is no copy to ask for.
+  const partitions = status.partitions.filter((each) => each.health !== 'Lost').map((each) => each.partition);
   const total = { asked: 0, answered: 0 };
   const next = partitions[Symbol.iterator]();
+  let asked = 0;
+  state.live.start('autopsy', { kind: 'count', noun: 'partitions', total: partitions.length, done: () => asked });
   const end = await state.phases.run('autopsy', limitMs, [], async (signal) => {
     const worker = async (): Promise<void> => {
       for (let each = next.next(); each.done !== true; each = next.next()) {
@@ -125,11 +129,13 @@ async function askEverybody(
         const result = await askReplicas(options, status, each.value, byPartition.get(each.value) ?? []);
         total.asked += result.asked;
         total.answered += result.answered;
+        asked++;
       }
     };
     await Promise.all(Array.from({ length: partitionsAtOnce }, worker));
     return !signal.aborted;
   });
+  state.live.stop();
   const complete = end.kind === 'done' && end.value;
   state.replicas = total;
   // Answers that are missing the verifier finds in the ledger.

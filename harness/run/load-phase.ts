@@ -44,10 +44,10 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
   const memory = setInterval(() => state.noteMemory(process.memoryUsage.rss()), memoryEveryMs);
   let chaos: ChaosControl | null = null;
   const background = new AbortController();
-  const helpers = [watchNodes(state, active, journal, background.signal), retire(state, active, background.signal)];
+  const helpers = [watchNodes(state, active, background.signal), retire(state, active, background.signal)];
   try {
     await state.phases.run('load', state.limits.load, [world.interruption.early], async () => {
-      state.live.start('load');
+      state.live.start('load', { kind: 'time', totalMs: state.loadMs });
       const loading = load.start();
       chaos = await world.startChaos({
         settings,
@@ -85,6 +85,7 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
     });
     if (end.signal.aborted && settings.onLoss === 'freeze') return await freeze(state, active);
     const limitMs = world.interruption.early.aborted ? interruptedLimits.heal : state.limits.heal;
+    state.live.start('heal', { kind: 'time', totalMs: limitMs });
     const healed = await state.phases.run('heal', limitMs, [], () => healAndDrain(state, active, load, chaos));
     if (healed.kind === 'out-of-time')
       state.against({
@@ -94,7 +95,8 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
   } finally {
     load.stop();
     background.abort();
-    await Promise.all(helpers);
+    // What a helper broke on has ended the load already; the rest of the clean-up must not wait on it.
+    await Promise.allSettled(helpers);
     clearInterval(memory);
     state.live.stop();
   }

@@ -4,7 +4,7 @@ import { assert } from '../../lib/assert.ts';
 import { EnvironmentError } from '../../docker/errors.ts';
 import type { StoreClient } from '../../workloads/port.ts';
 import { messageOf, NotRecoveredError } from '../errors.ts';
-import type { ClusterProgram, RunCluster } from '../clusters/run-cluster.ts';
+import type { ClusterProgram, OwnImage, RunCluster } from '../clusters/run-cluster.ts';
 import type { RunningSystem } from '../systems/system.ts';
 import { plantCanary } from './canary.ts';
 import { EpochWatch } from './epoch-watch.ts';
@@ -41,6 +41,7 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
     }),
     nodeEntry: settings.nodeEntry,
     ...programOf(state),
+    ...ownImageOf(state),
     adopt: state.resumed !== null,
     clock,
     say: (line) => state.print(line),
@@ -93,6 +94,11 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
 function programOf({ world: { system }, plan }: RunState): { readonly program?: ClusterProgram } {
   if (system.program === undefined) return {};
   return { program: { program: system.program, plan, unsupportedFaults: system.unsupportedFaults ?? new Map() } };
+}
+
+function ownImageOf({ settings }: RunState): { readonly own?: OwnImage } {
+  if (settings.image !== null) return { own: { kind: 'image', image: settings.image } };
+  return settings.build === null ? {} : { own: { kind: 'build', folder: settings.build } };
 }
 
 /** Bootstraps; a cluster that never became whole is no fault of the store's durability, but nothing was certified either. */

@@ -65,6 +65,8 @@ export class RunState {
   partitionOf: (key: string) => number = () => 0;
   /** Why the load ended before its time without a signal; null when it did not. */
   stopped: string | null = null;
+  /** What was the matter with this machine, one sentence each. */
+  readonly hostTroubles: string[] = [];
   /** The cluster did not do what it was told at the heal: waiting for the store to recover is of no use. */
   isUnhealed = false;
   /** The cluster was frozen at a loss and is kept. */
@@ -108,7 +110,6 @@ export class RunState {
       out: world.out,
       tally: this.tally,
       nowMs: () => this.clock.nowMs(),
-      durationMs: this.loadMs,
     });
     this.phases = new PhaseRunner(
       this.clock,

@@ -16,9 +16,14 @@ import { interruptedLimits, type PhaseName } from './phases.ts';
 import { finish } from './finish.ts';
 import { loadAndChaos } from './load-phase.ts';
 import type { Judged, World } from './world.ts';
-import type { RunLedger } from './ports.ts';
+import { defaultMinFreeBytes } from '../../ledger/ledger.ts';
+import { HostWatch, troubleText } from './host-watch.ts';
+import { type RunLedger, unawaited } from './ports.ts';
 import type { Resumption } from './resumption.ts';
 import { RunState } from './run-state.ts';
+
+/** Longest wait for the removal of a cluster, ms. */
+const removalLimitMs = 120_000;
 
 /** Runs and judges. Rejects only when the harness itself fails in a way that leaves nothing to judge. */
 export async function certify(
@@ -54,19 +59,59 @@ async function conduct(state: RunState): Promise<Judged> {
   const { interruption } = world;
   interruption.listen();
   interruption.early.addEventListener('abort', () => interrupted(state), { once: true });
+  const host = watchHost(state);
+  let isClosed = false;
   try {
     await attempt(state);
   } finally {
-    await closeLedger(state, ledger);
+    host.stop();
+    isClosed = await closeLedger(state, ledger);
   }
-  const judged = await judge(state);
-  writeVerdict(folder, {
-    runId: folder.runId,
-    verdict: judged.verdict,
-    exitCode: judged.exitCode,
-    headline: judged.headline,
-  });
+  const found = await judge(state);
+  const judged = isClosed ? found : withReasons(found, state.reasonsAgainst);
+  try {
+    writeVerdict(folder, {
+      runId: folder.runId,
+      verdict: judged.verdict,
+      exitCode: judged.exitCode,
+      headline: judged.headline,
+    });
+  } catch (error) {
+    state.print(`The verdict could not be written to ${folder.verdict} (${messageOf(error)}).`);
+  }
   return judged;
+}
+
+/** What the ledger could not take down any more counts all the same. */
+function withReasons(judged: Judged, reasons: readonly VerdictReason[]): Judged {
+  const own: VerdictReason[] =
+    judged.verdict === 'certified' ? [] : [{ verdict: judged.verdict, reason: judged.headline }];
+  const closing: VerdictReason = { verdict: 'inconclusive', reason: 'The ledger could not be closed.' };
+  const all = [...own, ...reasons, closing];
+  const verdict = decideVerdict(all);
+  if (verdict === judged.verdict) return judged;
+  const headline = all.find((each) => each.verdict === verdict)?.reason ?? judged.headline;
+  return { ...judged, verdict, exitCode: exitCodeOf(verdict), headline, lines: [headline, ...judged.lines] };
+}
+
+/** Names the trouble of this machine; a stretch in which nothing ran here is a gap of the ledger. */
+function watchHost(state: RunState): HostWatch {
+  const { ledger, clock } = state;
+  const host = new HostWatch({
+    clock,
+    freeBytes: () => ledger.usage().freeBytes,
+    leastFreeBytes: defaultMinFreeBytes,
+    onTrouble: (trouble) => {
+      const text = troubleText(trouble);
+      state.print(text);
+      state.hostTroubles.push(text);
+      unawaited(ledger.meta('hostTroubles', state.hostTroubles));
+      if (trouble.kind === 'held-up')
+        unawaited(ledger.gap({ fromNs: clock.nsOf(trouble.fromMs), toNs: clock.nsOf(trouble.toMs), reason: text }));
+    },
+  });
+  host.start();
+  return host;
 }
 
 function interrupted(state: RunState): void {
@@ -167,7 +212,7 @@ async function endCluster(state: RunState, active: ActiveRun | null): Promise<vo
     if (state.settings.keep || state.frozen) {
       const how = await cluster.keep();
       state.print(`The cluster is kept; remove it with: ${how}`);
-    } else await cluster.dispose();
+    } else await withinLimit(cluster.dispose());
   } catch (error) {
     state.against({
       verdict: 'environment',
@@ -176,12 +221,28 @@ async function endCluster(state: RunState, active: ActiveRun | null): Promise<vo
   }
 }
 
-async function closeLedger(state: RunState, ledger: RunLedger): Promise<void> {
+/** An engine that has stopped must not keep the run from its verdict. */
+async function withinLimit(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done within ${removalLimitMs / 1_000} s`)), removalLimitMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** False when the ledger could not take down everything. */
+async function closeLedger(state: RunState, ledger: RunLedger): Promise<boolean> {
   try {
     await state.writeEnd();
     await ledger.close();
+    return true;
   } catch (error) {
     state.world.logger.error({ error: messageOf(error) }, 'the ledger could not be closed');
+    return false;
   }
 }
 

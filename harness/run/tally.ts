@@ -8,6 +8,9 @@ export class Tally {
   readonly counts = { ok: 0, fail: 0, info: 0 };
   acknowledgedWrites = 0;
   inFlight = 0;
+  faultsPlanned = 0;
+  /** Healed, or skipped. */
+  faultsDone = 0;
   faultsConfirmed = 0;
   faultsOpen = 0;
   failovers = 0;

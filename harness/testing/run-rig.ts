@@ -29,12 +29,13 @@ export const shortSchedule = {
   ],
 };
 
-/** Settings of a run of five seconds under {@link shortSchedule}. */
+/** Settings of a run of five seconds (unless `--duration` says otherwise) under {@link shortSchedule}. */
 export async function shortSettings(folder: string, ...more: string[]): Promise<RunSettings> {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'schedule.json');
   writeFileSync(file, JSON.stringify(shortSchedule));
-  const words = '--duration 5s --partitions 16 --sessions 8 --rate 800 --seed 5'.split(' ');
+  const duration = more.includes('--duration') ? '' : '--duration 5s ';
+  const words = `${duration}--partitions 16 --sessions 8 --rate 800 --seed 5`.split(' ');
   const command = await parseCommandLine(
     [...words, '--schedule', file, '--results', join(folder, 'results'), ...more],
     '0',
