@@ -61,7 +61,7 @@ function draftOf(
       attempts: operation?.attempts ?? 0,
     },
     partition: finding.partition ?? operation?.partition ?? null,
-    epoch: operation?.epoch ?? null,
+    epoch: operation?.epoch ?? epochAt(finding.partition ?? operation?.partition ?? null, operation, context.epochs),
     node: operation?.node ?? null,
     openFaults: [...finding.openFaults],
     lastSeen: sightingOf(finding.lastSeen, context.runTag),
@@ -79,6 +79,13 @@ function draftOf(
     ...draft,
     timeline: life === undefined ? [] : timelineOf(life, draft.partition, draft.operation.invokedAtMs, context),
   };
+}
+
+/** The partition's epoch when the operation was acknowledged, for systems whose answers do not carry it; null where nothing is known. */
+function epochAt(partition: number | null, operation: Found["operation"], epochs: readonly EpochChange[]): number | null {
+  if (partition === null || operation === null || operation.returnNs === null) return null;
+  const atMs = operation.returnNs / 1e6;
+  return epochs.findLast((change) => change.partition === partition && change.atMs <= atMs)?.epoch ?? null;
 }
 
 function sightingOf(seen: Seen | null, runTag: string): Sighting | null {

@@ -40,6 +40,20 @@ describe('groupFindings', () => {
     expect(groups[0]?.sentence).toMatch(/before the failover of partition \d+ to n4 \(epoch 9\)/);
   });
 
+  it('names the failover that had replaced the node before it acknowledged', () => {
+    const [draft] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
+    const finding: FindingDraft = { ...draft, node: 'n1' };
+    const partition = finding.partition ?? 0;
+    const moment = finding.operation.acknowledgedAtMs ?? 0;
+    const first: EpochChange = { atMs: 1, partition, epoch: 3, term: 1, owner: 'n1', health: 'Healthy', kind: 'edge' };
+    const away: EpochChange = { ...first, atMs: moment - 400, epoch: 5, term: 2, owner: 'n3', kind: 'failover' };
+    const { groups } = groupFindings([finding], { faults: [], epochs: [first, away] });
+    expect(groups[0]?.sentence).toMatch(new RegExp(`acknowledged by a former primary, ≤ 400 ms after n3 had replaced it in partition ${partition} \\(epoch 5\\)$`));
+    // Somebody who never was primary was not replaced: any member may answer for it.
+    const other = groupFindings([{ ...finding, node: 'n2' }], { faults: [], epochs: [first, away] });
+    expect(other.groups[0]?.sentence).toContain('no fault and no failover');
+  });
+
   it('counts before the cap, and keeps some of every group', () => {
     const [a, b] = [kill('F1', 'n1', 60_000), kill('F2', 'n2', 200_000)];
     const drafts = [...lost(a, 400), ...lost(b, 2)];

@@ -30,6 +30,8 @@ const epochsShown = 8;
 type Cause =
   | { readonly kind: 'fault'; readonly fault: Fault; readonly relation: 'before' | 'during'; readonly distanceMs: number }
   | { readonly kind: 'epoch'; readonly change: EpochChange; readonly distanceMs: number }
+  /** The node that answered had been replaced as primary by then. */
+  | { readonly kind: 'replaced'; readonly change: EpochChange; readonly distanceMs: number }
   | { readonly kind: 'none' };
 
 const momentOf = (finding: FindingDraft): number =>
@@ -77,12 +79,24 @@ function epochCause(finding: FindingDraft, moves: readonly EpochChange[]): Cause
   return { kind: 'none' };
 }
 
+/** The failover that had taken the partition from the answering node before it answered; null when there was none. */
+function replacedCause(finding: FindingDraft, moves: readonly EpochChange[], all: readonly EpochChange[]): Cause | null {
+  const moment = momentOf(finding);
+  const before = (changes: readonly EpochChange[]): EpochChange[] =>
+    changes.filter((change) => change.partition === finding.partition && change.atMs <= moment);
+  const last = before(moves).at(-1);
+  if (finding.node === null || last === undefined || last.owner === finding.node) return null;
+  if (!before(all).some((change) => change.owner === finding.node && change.atMs < last.atMs)) return null;
+  return { kind: 'replaced', change: last, distanceMs: moment - last.atMs };
+}
+
 function causeKey(kind: FindingKind, cause: Cause): string {
   switch (cause.kind) {
     case 'fault':
       return `${kind}|fault|${cause.fault.id}|${cause.relation}`;
     case 'epoch':
-      return `${kind}|epoch|${cause.change.partition}|${cause.change.epoch}`;
+    case 'replaced':
+      return `${kind}|${cause.kind}|${cause.change.partition}|${cause.change.epoch}`;
     case 'none':
       return `${kind}|none`;
   }
@@ -100,6 +114,11 @@ function causeWords(kind: FindingKind, cause: Cause, distanceMs: number): string
       const { change } = cause;
       const owner = change.owner === null ? '' : ` to ${change.owner}`;
       return `${verb} ≤ ${distance} before the ${change.kind} of partition ${change.partition}${owner} (epoch ${change.epoch})`;
+    }
+    case 'replaced': {
+      const { change } = cause;
+      const owner = change.owner === null ? 'it had lost the partition' : `${change.owner} had replaced it`;
+      return `${verb} by a former primary, ≤ ${distance} after ${owner} in partition ${change.partition} (epoch ${change.epoch})`;
     }
     case 'none':
       return `${verb} with no fault and no failover within ${formatDuration(causeWindowMs)}`;
@@ -182,7 +201,8 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
   const gathered = new Map<string, Gathered>();
   for (const finding of drafts) {
     totals.set(finding.kind, (totals.get(finding.kind) ?? 0) + 1);
-    const cause = faultCause(finding, applied) ?? epochCause(finding, moves);
+    const cause =
+      faultCause(finding, applied) ?? replacedCause(finding, moves, context.epochs) ?? epochCause(finding, moves);
     const key = causeKey(finding.kind, cause);
     const distanceMs = cause.kind === 'none' ? 0 : cause.distanceMs;
     const group = gathered.get(key);

@@ -16,12 +16,21 @@ export interface Contract {
   readonly durable: boolean;
   /** When losses are permitted; null for a durable contract. */
   readonly permittedLoss: string | null;
+  /** Set: only in a partition that the system itself reports Lost, after every holder of it was taken. */
+  readonly lossNeeds?: 'reported-lost';
   /** What else follows from a permitted loss (a deleted value is back, a read goes back …). Judged only under `--contract declared`. */
   readonly permits?: readonly PermittedAnomaly[];
 }
 
 /** Findings, besides lost writes, that a contract may declare possible; the names are the verifier's. */
-export const permittedAnomalies = ['stale', 'non-monotone', 'resurrected', 'duplicated', 'not-linearizable'] as const;
+export const permittedAnomalies = [
+  'stale',
+  'non-monotone',
+  'resurrected',
+  'duplicated',
+  'not-linearizable',
+  'ttl',
+] as const;
 export type PermittedAnomaly = (typeof permittedAnomalies)[number];
 
 /** What the system can do; what it cannot is left out of the run and named in the report. */
@@ -86,7 +95,12 @@ export interface NodeContext {
 /** Where the program comes from. Containers get it as an image; local processes run it from this host. */
 export type ProgramSource =
   /** Debian packages on the base image, or a public image that holds the same programs where a registry answers. */
-  | { readonly kind: 'packages'; readonly packages: readonly string[]; readonly publicImage: string | null; readonly program: string }
+  | {
+      readonly kind: 'packages';
+      readonly packages: readonly string[];
+      readonly publicImage: string | null;
+      readonly program: string;
+    }
   /** An image by name, yours or a public one. */
   | { readonly kind: 'image'; readonly image: string }
   /** A folder of files that Node.js 24 runs, such as your own server; absolute. */

@@ -79,6 +79,10 @@ export function completionOf(operation: Operation, result: OperationResult): Com
     case 'InvalidInput':
       return { kind: 'fail', why: 'invalid', error, ...served };
     case 'Lost':
+      // The store says that every copy is gone: of a key that is an observation, not a refusal to look.
+      return operation.f === 'read'
+        ? { kind: 'ok', value: null, version: null, ...served }
+        : { kind: 'fail', why: 'refused', error, ...served };
     case 'Unauthorized':
     case 'Moved':
     case 'OwnershipChanging':

@@ -39,7 +39,10 @@ function contractOf(plan: ClusterPlan): Contract {
   return {
     acknowledgement: `An acknowledged write is in the memory of every in-sync copy, at least ${plan.minInSync}, and survives as long as one of them (or an eligible former one) keeps its process.`,
     durable: true,
-    permittedLoss: null,
+    permittedLoss:
+      'every in-sync and every eligible copy of a partition lost its process; the partition is then reported Lost',
+    lossNeeds: 'reported-lost',
+    permits: ['stale', 'non-monotone', 'not-linearizable', 'ttl'],
   };
 }
 

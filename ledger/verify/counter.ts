@@ -44,7 +44,10 @@ export function checkCounter(analysis: KeyAnalysis, witness: VersionWitness | nu
   for (let i = 0; i < history.size; i++) {
     if (shownSum(analysis, i) !== null && (history.returnNs[i] as number) < cutoffNs) observations.push(i);
   }
-  for (const i of observations) checkTime(analysis, i, returned, invoked, report);
+  // A loss shows in every later sum: reported once, when the gap first grows so wide.
+  observations.sort((a, b) => (history.invokeNs[a] as number) - (history.invokeNs[b] as number));
+  let known = 0;
+  for (const i of observations) known = Math.max(known, checkTime(analysis, i, { returned, invoked, known }, report));
   if (witness !== null) checkVersions(analysis, witness, acknowledged, possible, observations, report);
 }
 
@@ -89,7 +92,15 @@ function countBelow(keys: Float64Array, limit: number, inclusive: boolean): numb
   return low;
 }
 
-function checkTime(analysis: KeyAnalysis, i: number, returned: Sums, invoked: Sums, report: Report): void {
+interface TimeSums {
+  readonly returned: Sums;
+  readonly invoked: Sums;
+  /** What is known to be missing already. */
+  readonly known: number;
+}
+
+/** Returns what is missing in the sum shown; 0 when nothing is. */
+function checkTime(analysis: KeyAnalysis, i: number, { returned, invoked, known }: TimeSums, report: Report): number {
   const { history } = analysis;
   const sum = shownSum(analysis, i) as number;
   const inBefore = countBelow(returned.keys, history.invokeNs[i] as number, false);
@@ -97,8 +108,9 @@ function checkTime(analysis: KeyAnalysis, i: number, returned: Sums, invoked: Su
   const certain = returned.all[inBefore] as number;
   const low = certain + (invoked.negative[begun] as number) - (returned.negative[inBefore] as number);
   const high = certain + (invoked.positive[begun] as number) - (returned.positive[inBefore] as number);
-  if (sum < low) reportLow(analysis, i, lastReturned(analysis, history.invokeNs[i] as number), `the sum is ${sum}, and acknowledged additions alone make at least ${low}`, report);
+  if (sum < low - known) reportLow(analysis, i, lastReturned(analysis, history.invokeNs[i] as number), `the sum is ${sum}, and acknowledged additions alone make at least ${low}`, report);
   else if (sum > high) report({ kind: history.source[i] === sourceCode.replica ? 'diverged' : 'duplicated', rule: 'counter-sum', subject: i, witness: -1, reason: `the sum is ${sum}, and all additions that may have happened make at most ${high}` });
+  return Math.max(0, low - sum);
 }
 
 function checkVersions(analysis: KeyAnalysis, witness: VersionWitness, acknowledged: readonly number[], possible: readonly number[], observations: readonly number[], report: Report): void {

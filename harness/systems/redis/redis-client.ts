@@ -149,8 +149,12 @@ export class RedisClient implements StoreClient {
     const [answer, vouched]: Answers = (await this.answer(both)) as Answers;
     const done = completion(answer);
     if (done.kind !== 'ok') return done;
-    if (typeof vouched !== 'number') return { kind: 'info', error: `WAIT failed: ${String(vouched)}` };
-    return vouched >= waitReplicas ? done : { kind: 'info', error: `WAIT: ${vouched} of ${waitReplicas} replicas have it` };
+    if (typeof vouched === 'number' && vouched >= waitReplicas) return done;
+    // A primary without replicas may have been replaced: Sentinel is asked again before the next operation.
+    this.redis.stream.destroy();
+    return typeof vouched === 'number'
+      ? { kind: 'info', error: `WAIT: ${vouched} of ${waitReplicas} replicas have it` }
+      : { kind: 'info', error: `WAIT failed: ${String(vouched)}` };
   }
 
   /** The answer, or an error when it is late; a connection that is silent for so long is given up, so that Sentinel is asked again. */

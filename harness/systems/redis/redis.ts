@@ -17,8 +17,8 @@ interface Profile {
   readonly contract: Contract;
 }
 
-/** A lost write shows in these ways too: what it had replaced or deleted is back, and what it created can be created again. */
-const followsFromLoss: readonly PermittedAnomaly[] = ['stale', 'non-monotone', 'resurrected', 'duplicated', 'not-linearizable'];
+/** A lost write shows in these ways too: what it had replaced or deleted is back, what it created can be created again, what shall expire is gone before. */
+const followsFromLoss: readonly PermittedAnomaly[] = ['stale', 'non-monotone', 'resurrected', 'duplicated', 'not-linearizable', 'ttl'];
 
 const profiles: readonly Profile[] = [
   {
