@@ -27,9 +27,11 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
           replicationFactor?: number;
           promises?: { maxAttempts: number | null; deadlineMs: number | null };
           peek?: boolean;
+          contract?: { lossNeeds?: string };
         }
       | undefined;
     const durationMs = Number((reader.meta('settings') as { durationMs?: number } | undefined)?.durationMs ?? 0);
+    const settings = reader.meta('settings') as { beyondBudget?: boolean; contract?: string } | undefined;
     const deadlineMs = facts?.promises?.deadlineMs ?? null;
     const options: JudgeOptions = {
       ...defaultJudgeOptions,
@@ -37,6 +39,8 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
         maxAckedInFaultWindows,
         Math.round((durationMs / 1_000) * ackedInFaultWindowsPerSecond),
       ),
+      mayExceedBudget: settings?.beyondBudget === true,
+      mayLosePartitions: settings?.contract === 'declared' && facts?.contract?.lossNeeds === 'reported-lost',
       replicasPerKey: facts?.peek === true ? (facts.replicationFactor ?? null) : null,
       promises: {
         maxAttempts: facts?.promises?.maxAttempts ?? null,

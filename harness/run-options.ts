@@ -108,8 +108,13 @@ export function addRunOptions(parser: Argv, profile: ProfileOptions): Argv {
       chaos: text(`Chaos level: ${chaosChoices.join(', ')}`, defaults.chaos),
       faults: text('Only these fault kinds, as in kill,pause'),
       schedule: text('Play the faults of this file instead of drawing them'),
+      'beyond-budget': {
+        boolean: true,
+        default: false,
+        describe: 'Let faults take more than the contract promises to survive; --contract says what is made of a loss',
+      },
     })
-    .group(['chaos', 'faults', 'schedule'], 'Faults:')
+    .group(['chaos', 'faults', 'schedule', 'beyond-budget'], 'Faults:')
     .options({
       system: text(`The store: ${describeSystems()}, or a file of your own such as ./my-system.ts`, 'zaris'),
       cluster: text('Where the nodes run: docker (containers) or process (local processes)', 'docker'),
@@ -223,6 +228,7 @@ export function resolveSettings(options: RawOptions, freshSeed: () => number): R
     chaosLevel: oneOf(need('chaos'), '--chaos', chaosChoices),
     faultNames: faultsText === null ? null : checkFaultKinds(parseList(faultsText, '--faults')),
     scheduleFile,
+    beyondBudget: options['beyond-budget'] === true,
     cluster,
     system: need('system'),
     contract: oneOf<ContractKind>(need('contract'), '--contract', contractKinds),

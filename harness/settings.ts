@@ -42,6 +42,8 @@ export interface RunSettings {
   /** Faults to draw from; null: those of the level. */
   readonly faultNames: readonly FaultName[] | null;
   readonly scheduleFile: string | null;
+  /** Faults may take more than the contract promises to survive. */
+  readonly beyondBudget: boolean;
   readonly cluster: ClusterKind;
   readonly system: string;
   readonly contract: ContractKind;

@@ -41,6 +41,7 @@ const newerSettings = {
   profile: null,
   failIf: [],
   evidence: { minAcked: null, minAckedPerFault: null, minFailovers: null, minPlannedPerRole: null },
+  beyondBudget: false,
   image: null,
   build: null,
 } as const;

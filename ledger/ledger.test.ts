@@ -17,7 +17,7 @@ const newPath = (): string => join(folder, `${++files}.sqlite`);
 const value = (id: number): string => encodeValue('run', id, 50);
 const options: LedgerJudgeOptions = {
   ttlLateBoundNs: 1e9, minAckedInFaultWindows: 0, replicasPerKey: 1, promises: { maxAttempts: 3, deadlineNs: 60e9 },
-  recoveryBoundNs: 60e9, searchMsPerKey: 1_000, searchMemoBytes: 1 << 24,
+  recoveryBoundNs: 60e9, mayExceedBudget: false, mayLosePartitions: false, searchMsPerKey: 1_000, searchMemoBytes: 1 << 24,
 };
 
 /** A small complete run: two keys, a failover between write and read-back. `lose` makes the second key vanish. */

@@ -26,6 +26,7 @@ interface Facts {
     readonly acknowledgement: string;
     readonly durable: boolean;
     readonly permittedLoss: string | null;
+    readonly lossNeeds?: string;
     readonly permits?: readonly string[];
   };
 }
@@ -76,6 +77,7 @@ function replayCommand(settings: StoredSettings, seed: string, runId: string): s
     `--schedule ${textOf(settings['resultsDir'])}/${runId}/schedule.json`,
   ];
   if (settings['system'] !== 'zaris') words.push(`--system ${textOf(settings['system'])}`);
+  if (settings['beyondBudget'] === true) words.push('--beyond-budget');
   if (settings['contract'] === 'declared') words.push('--contract declared');
   if (settings['cluster'] !== 'docker') words.push(`--cluster ${textOf(settings['cluster'])}`);
   if (settings['workload'] !== describeMix(defaultMix)) words.push(`--workload ${textOf(settings['workload'])}`);

@@ -4,6 +4,7 @@
  * Invariant: nothing here removes a reason. A reason that got lost between the run, the verifier and the gates would make a red
  * run green.
  */
+import type { FindingKind } from '../../ledger/verify/finding.ts';
 import type { Judgement } from '../../ledger/verify/judge.ts';
 import { composeHeadline } from '../report/first-screen.ts';
 import { evaluateGate, parseGate } from '../report/gates.ts';
@@ -43,16 +44,22 @@ export function verdictPart(report: RunReport, input: VerdictInput): RunReport['
   const { canary } = report;
   const contract = settingsOf(meta)['contract'] === 'declared' ? 'declared' : 'durable';
   const lost = judgement.totals.get('lost') ?? 0;
-  const declared = contract === 'declared' && factsOf(meta).contract?.durable === false;
+  const terms = factsOf(meta).contract;
+  const needsReport = terms?.lossNeeds === 'reported-lost';
+  const declared = contract === 'declared' && (terms?.durable === false || needsReport);
   // What a contract permits counts only where it was asked for by name.
-  const permits = new Set<string>(declared ? (factsOf(meta).contract?.permits ?? []) : []);
-  const sumOf = (counts: (kind: string) => boolean): number =>
-    [...judgement.totals].filter(([kind]) => counts(kind)).reduce((sum, [, count]) => sum + count, 0);
-  const permittedAnomalies = sumOf((kind) => permits.has(kind));
-  const others = sumOf((kind) => kind !== 'lost' && kind !== 'unknown' && !permits.has(kind));
-  const permitted = declared ? lost : 0;
+  const permits = new Set<string>(declared ? (terms?.permits ?? []) : []);
+  // Where a loss needs the store's own report, only findings behind such a report are permitted.
+  const permittedOf = (kind: string, count: number): number =>
+    needsReport ? (judgement.counts.reportedLosses.get(kind as FindingKind) ?? 0) : count;
+  const found = [...judgement.totals].filter(([kind]) => kind !== 'unknown');
+  const permitted = declared ? permittedOf('lost', lost) : 0;
+  const permittedAnomalies = found
+    .filter(([kind]) => permits.has(kind))
+    .reduce((sum, [kind, count]) => sum + permittedOf(kind, count), 0);
+  const all = found.reduce((sum, [, count]) => sum + count, 0);
   const reasons: VerdictReason[] = [...input.reasons];
-  const held = lost - permitted + others;
+  const held = all - permitted - permittedAnomalies;
   if (held > 0)
     reasons.push(
       input.isIncomplete

@@ -58,6 +58,9 @@ async function deleteKey(client: StoreClient, key: string, signal: AbortSignal):
     const completion = await client.execute({ f: 'delete', key });
     // Gone already: an earlier try ran and its answer was lost.
     if (completion.kind === 'ok' || (completion.kind === 'fail' && completion.why === 'condition')) return true;
+    // A store that has lost the partition refuses, and says of the key that it is gone.
+    const read = await client.execute({ f: 'read', key });
+    if (read.kind === 'ok' && read.value === null) return true;
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   return false;

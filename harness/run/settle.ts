@@ -16,7 +16,10 @@ export function unhealthyReason(status: SystemStatus | null): string | null {
   if (status.partitions.length === 0) return 'the cluster has no partitions';
   const dead = status.nodes.filter((node) => !node.alive).map((node) => node.nodeId);
   if (dead.length > 0) return `nodes ${dead.join(', ')} are not alive`;
-  const bad = status.partitions.filter((partition) => partition.health !== 'Healthy' || !partition.serving);
+  // What is Lost stays so: waiting changes nothing, and the verifier has its own word on it.
+  const bad = status.partitions.filter(
+    (partition) => partition.health !== 'Lost' && (partition.health !== 'Healthy' || !partition.serving),
+  );
   if (bad.length === 0) return null;
   const shown = bad
     .slice(0, 4)

@@ -63,8 +63,9 @@ describe('what a result of the client means', () => {
       result('Unavailable', { reason: 'too few copies', attempts: 3 }),
       { kind: 'fail', why: 'refused', error: 'Unavailable: too few copies', ...served, attempts: 3 },
     ],
-    // Every copy is gone: a refusal, never "not found".
-    [read, result('Lost'), { kind: 'fail', why: 'refused', error: 'Lost', ...served }],
+    // Every copy is gone, says the store: whoever reads has seen that the value is not there; a write has not happened.
+    [read, result('Lost'), { kind: 'ok', value: null, version: null, ...served }],
+    [write, result('Lost'), { kind: 'fail', why: 'refused', error: 'Lost', ...served }],
     [read, result('DeadlineExceeded'), { kind: 'fail', why: 'refused', error: 'DeadlineExceeded', ...served }],
   ])('%j with %j', (operation, outcome, expected) => {
     expect(completionOf(operation, outcome)).toEqual(expected);

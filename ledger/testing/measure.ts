@@ -56,7 +56,7 @@ async function measureVerification(path: string, operations: number, keys: numbe
   const beforeCpu = process.cpuUsage();
   const startedMs = performance.now();
   const judgement = await judgeLedger(path, {
-    ttlLateBoundNs: 60e9, minAckedInFaultWindows: 0, replicasPerKey: 3, promises: { maxAttempts: 3, deadlineNs: 60e9 }, recoveryBoundNs: 60e9, searchMsPerKey: 1_000, searchMemoBytes: 1 << 26,
+    ttlLateBoundNs: 60e9, minAckedInFaultWindows: 0, replicasPerKey: 3, promises: { maxAttempts: 3, deadlineNs: 60e9 }, recoveryBoundNs: 60e9, mayExceedBudget: false, mayLosePartitions: false, searchMsPerKey: 1_000, searchMemoBytes: 1 << 26,
   }, threads);
   const seconds = (performance.now() - startedMs) / 1_000;
   const cpu = process.cpuUsage(beforeCpu);

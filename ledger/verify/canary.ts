@@ -8,6 +8,7 @@ import type { FindingKind } from './finding.ts';
 import { historyOf, type HistoryRow, kindCode, type KeyHistory, outcomeCode, sourceCode } from './history.ts';
 import { operationCodes, outcomeCodes } from '../rows.ts';
 import { KeyJudge, type KeyJudgeOptions } from './key-judge.ts';
+import { type RunContext, wholeStore } from './run-context.ts';
 import type { HistorySource } from './source.ts';
 import type { Tally } from './tally.ts';
 
@@ -78,7 +79,7 @@ export function mergeShadow(into: ShadowCounts, from: ShadowCounts): void {
   }
 }
 
-export function checkCanaries(source: HistorySource, tally: Tally, shadow: ShadowCounts): CanaryResult {
+export function checkCanaries(source: HistorySource, context: RunContext, tally: Tally, shadow: ShadowCounts): CanaryResult {
   const checks: CanaryCheck[] = [];
   for (const [kind, { planted, reported }] of shadow) checks.push({ name: `forged ${kind}`, kind, planted, reported, where: 'shadow history' });
   const planted = (source.meta('canary') ?? []) as readonly PlantedCanary[];
@@ -91,7 +92,9 @@ export function checkCanaries(source: HistorySource, tally: Tally, shadow: Shado
       if (finding.key === null || wanted.get(finding.key) !== finding.kind) strays++;
       else if (!found.has(finding.key)) {
         found.add(finding.key);
-        if (finding.replicas.length > 0 && finding.replicas.every((replica) => replica.answer !== 'has-it' && replica.answer !== 'no-answer')) missingOnReplicas++;
+        // Where every copy is gone by the store's own word there is no replica to ask.
+        const isWholeGone = context.isLostAtEnd(finding.partition ?? wholeStore);
+        if (isWholeGone || finding.replicas.length > 0 && finding.replicas.every((replica) => replica.answer !== 'has-it' && replica.answer !== 'no-answer')) missingOnReplicas++;
       }
     }
     checks.push({ name: 'keys deleted behind the ledger', kind: 'lost', planted: planted.length, reported: found.size, where: 'read-back' });

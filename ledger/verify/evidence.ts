@@ -32,6 +32,12 @@ export interface EvidenceRules {
   readonly minAckedInFaultWindows: number;
   /** Replicas that must have been asked for each key; null where the system has no such question. */
   readonly replicasPerKey: number | null;
+  /** The run asked for faults past the budget: that they came is no doubt about it. */
+  readonly mayExceedBudget: boolean;
+  /** A partition every holder of which was taken may stay Lost. */
+  readonly mayLosePartitions: boolean;
+  /** How long after the last heal every partition must be Healthy, ns. */
+  readonly recoveryBoundNs: number;
 }
 
 export function missingEvidence(source: HistorySource, context: RunContext, tally: Tally, rules: EvidenceRules): MissingEvidence[] {
@@ -41,7 +47,7 @@ export function missingEvidence(source: HistorySource, context: RunContext, tall
   if (tally.ackedInFaultWindows < rules.minAckedInFaultWindows) {
     add('few-writes-in-fault-windows', `${tally.ackedInFaultWindows} acknowledged writes overlap a confirmed fault; at least ${rules.minAckedInFaultWindows} are needed.`);
   }
-  faultEvidence(context, add);
+  faultEvidence(context, rules, add);
   if (tally.notReadBackCount > 0) add('not-read-back', `${tally.notReadBackCount} of ${tally.expectedReadBack} keys were not read back, such as ${quote(tally.notReadBack)}.`);
   const silent = tally.replicasAsked - tally.replicasAnswered;
   if (silent > 0) add('replica-silent', `${silent} of ${tally.replicasAsked} answers of replicas are missing (${tally.replicasBehind} of them had not applied everything committed).`);
@@ -55,18 +61,19 @@ export function missingEvidence(source: HistorySource, context: RunContext, tall
   return missing;
 }
 
-function faultEvidence(context: RunContext, add: (gate: EvidenceGate, detail: string) => void): void {
+function faultEvidence(context: RunContext, rules: EvidenceRules, add: (gate: EvidenceGate, detail: string) => void): void {
   const kinds = new Map<string, boolean>();
   for (const fault of context.faults) kinds.set(fault.kind, (kinds.get(fault.kind) ?? false) || fault.confirmedNs !== null);
   for (const [kind, confirmed] of kinds) if (!confirmed) add('fault-kind-unconfirmed', `Fault kind ${kind} was planned and never confirmed by a probe.`);
   const over = context.faults.filter((fault) => fault.overshoot).map((fault) => fault.faultId);
-  if (over.length > 0) add('fault-budget-exceeded', `Faults went past the fault budget: ${quote(over)}.`);
+  if (over.length > 0 && !rules.mayExceedBudget) add('fault-budget-exceeded', `Faults went past the fault budget: ${quote(over)}.`);
   const open = context.injected.filter((fault) => fault.healVerifiedNs === null).map((fault) => fault.faultId);
   if (open.length > 0) add('heal-unverified', `The heal of ${open.length} faults was not verified: ${quote(open)}.`);
 }
 
 /** Reasons to say that the cluster did not come back; empty when it did. */
-export function notRecovered(context: RunContext, tally: Tally, recoveryBoundNs: number): string[] {
+export function notRecovered(context: RunContext, tally: Tally, rules: EvidenceRules): string[] {
+  const { recoveryBoundNs, mayLosePartitions } = rules;
   const reasons: string[] = [];
   const last = new Map<number, { health: string; atNs: number; epoch: number }>();
   for (const change of context.epochChanges) {
@@ -76,12 +83,13 @@ export function notRecovered(context: RunContext, tally: Tally, recoveryBoundNs:
   }
   const lastHealNs = Math.max(...context.injected.map((fault) => fault.healedNs ?? -Infinity), -Infinity);
   for (const [partition, { health, atNs }] of last) {
+    if (health === 'Lost' && mayLosePartitions && context.wasTaken(partition)) continue;
     if (health !== 'Healthy') reasons.push(`Partition ${partition} is ${health} at the end.`);
     else if (lastHealNs > -Infinity && atNs > lastHealNs + recoveryBoundNs) {
       reasons.push(`Partition ${partition} took ${Math.round((atNs - lastHealNs) / 1e6)} ms after the last heal to be Healthy; the bound is ${Math.round(recoveryBoundNs / 1e6)} ms.`);
     }
   }
-  for (const [partition, failed] of tally.finalReadsFailedOnly) if (failed) reasons.push(`No key of partition ${partition} could be read back.`);
+  for (const [partition, failed] of tally.finalReadsFailedOnly) if (failed && !(mayLosePartitions && context.isLostAtEnd(partition))) reasons.push(`No key of partition ${partition} could be read back.`);
   return reasons;
 }
 

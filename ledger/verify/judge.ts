@@ -15,7 +15,7 @@ import type { SearchBudget } from './search/budget.ts';
 import { searchKey } from './search-key.ts';
 import type { HistorySource } from './source.ts';
 import { type RecoveryTime, recoveryTimes, type Strength, strengthOf } from './strength.ts';
-import { countFinding, countKey, maxFindings, maxNamedKeys, newTally, type Tally } from './tally.ts';
+import { countFinding, countKey, countReported, maxFindings, maxNamedKeys, newTally, type Tally } from './tally.ts';
 
 /** How late an expired value may still be seen, unless told otherwise, ns: failovers lengthen a time to live. */
 export const defaultTtlLateBoundNs = 60e9;
@@ -26,7 +26,6 @@ export type JudgedVerdict = 'violated' | 'not-recovered' | 'inconclusive' | 'cer
 
 export interface JudgeOptions extends KeyJudgeOptions, EvidenceRules {
   readonly promises: ClientPromises;
-  readonly recoveryBoundNs: number;
   /** Budget of one key without versions; called when the key's turn comes. Null leaves such keys undecided. */
   readonly searchBudget: (() => SearchBudget) | null;
 }
@@ -34,6 +33,8 @@ export interface JudgeOptions extends KeyJudgeOptions, EvidenceRules {
 export const defaultJudgeOptions: JudgeOptions = {
   ttlLateBoundNs: defaultTtlLateBoundNs,
   minAckedInFaultWindows: 1,
+  mayExceedBudget: false,
+  mayLosePartitions: false,
   replicasPerKey: null,
   promises: { maxAttempts: null, deadlineNs: null },
   recoveryBoundNs: defaultRecoveryBoundNs,
@@ -87,6 +88,7 @@ export function judgePart(source: HistorySource, context: RunContext, options: J
     }
     for (const finding of judge.findings) {
       countFinding(tally, finding.kind);
+      countReported(tally, finding, history, context);
       if (tally.findings.length < maxFindings) tally.findings.push(describe(finding));
     }
     tally.findingsDropped += judge.findingsDropped;
@@ -112,7 +114,7 @@ export function conclude(source: HistorySource, context: RunContext, result: Par
     tally.findings.push(finding);
   }
   const missing = missingEvidence(source, context, tally, options);
-  const down = notRecovered(context, tally, options.recoveryBoundNs);
+  const down = notRecovered(context, tally, options);
   const violations = [...tally.findingCounts].reduce((sum, [kind, count]) => (kind === 'unknown' ? sum : sum + count), 0);
   const verdict: JudgedVerdict = violations > 0 ? 'violated' : down.length > 0 ? 'not-recovered' : missing.length > 0 ? 'inconclusive' : 'certified';
   return {
@@ -125,7 +127,7 @@ export function conclude(source: HistorySource, context: RunContext, result: Par
     strength: strengthOf(tally, context),
     recovery: recoveryTimes(tally, context),
     counts: tally,
-    canary: checkCanaries(source, tally, result.shadow),
+    canary: checkCanaries(source, context, tally, result.shadow),
   };
 }
 

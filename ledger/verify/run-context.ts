@@ -18,7 +18,12 @@ export interface FaultSpan {
   readonly healVerifiedNs: number | null;
   readonly skipped: boolean;
   readonly overshoot: boolean;
+  /** Partitions every holder of which was taken, by the journal. */
+  readonly overshootPartitions: readonly number[];
 }
+
+/** A store may be seen to have lost a partition this long before its own report of it reaches the ledger, ns. */
+const lostReportDelayNs = 5e9;
 
 /** Partition index that stands for a store without partitions. */
 export const wholeStore = -1;
@@ -33,6 +38,9 @@ export class RunContext {
   readonly failovers = new Map<number, Float64Array>();
   readonly failoverCount: number;
   readonly handoffCount: number;
+  /** When the store reported a partition Lost, per partition, ascending. */
+  private readonly lostNs = new Map<number, number[]>();
+  private readonly lostAtEnd = new Set<number>();
   private readonly windowStarts: Float64Array;
   private readonly windowEnds: Float64Array;
 
@@ -40,6 +48,7 @@ export class RunContext {
     this.faults = foldFaults(source.faults());
     this.injected = this.faults.filter((fault) => fault.injectedNs !== null).sort((a, b) => (a.injectedNs ?? 0) - (b.injectedNs ?? 0));
     this.epochChanges = [...source.epochChanges()];
+    this.foldLost();
     const lists = new Map<number, number[]>();
     for (const change of this.epochChanges) {
       if (change.kind !== 'failover') continue;
@@ -52,6 +61,35 @@ export class RunContext {
     this.failoverCount = this.epochChanges.filter((change) => change.kind === 'failover').length;
     this.handoffCount = this.epochChanges.filter((change) => change.kind === 'handoff').length;
     [this.windowStarts, this.windowEnds] = windows(this.injected.filter((fault) => fault.confirmedNs !== null));
+  }
+
+  private foldLost(): void {
+    for (const change of this.epochChanges) {
+      const partition = change.partition ?? wholeStore;
+      if (change.health === 'Lost') {
+        this.lostAtEnd.add(partition);
+        this.lostNs.set(partition, [...(this.lostNs.get(partition) ?? []), change.atNs]);
+      } else this.lostAtEnd.delete(partition);
+    }
+  }
+
+  /** The store's last word on this partition is that every copy is gone. */
+  isLostAtEnd(partition: number): boolean {
+    return this.lostAtEnd.has(partition);
+  }
+
+  /** Every holder of the partition was taken, by the journal: past what a contract promises to survive. */
+  wasTaken(partition: number): boolean {
+    return this.injected.some((fault) => fault.overshootPartitions.includes(partition));
+  }
+
+  /**
+   * Was what was written at `writtenNs` and missed at `seenNs` in a partition every holder of which was taken, and which the
+   * store itself reported Lost in between? One without the other explains nothing.
+   */
+  isReportedLoss(partition: number, writtenNs: number, seenNs: number): boolean {
+    const times = this.lostNs.get(partition) ?? [];
+    return this.wasTaken(partition) && times.some((atNs) => writtenNs <= atNs && seenNs >= atNs - lostReportDelayNs);
   }
 
   /** Was a confirmed fault open at some moment of [fromNs, toNs]? */
@@ -83,11 +121,11 @@ function foldFaults(rows: Iterable<FaultRow>): FaultSpan[] {
   for (const row of rows) {
     let span = spans.get(row.faultId);
     if (span === undefined) {
-      span = { faultId: row.faultId, kind: row.kind, targets: row.targets, partitions: [], plannedNs: null, injectedNs: null, confirmedNs: null, healedNs: null, healVerifiedNs: null, skipped: false, overshoot: false };
+      span = { faultId: row.faultId, kind: row.kind, targets: row.targets, partitions: [], plannedNs: null, injectedNs: null, confirmedNs: null, healedNs: null, healVerifiedNs: null, skipped: false, overshoot: false, overshootPartitions: [] };
       spans.set(row.faultId, span);
     }
     if (row.targets.length > 0) span.targets = row.targets;
-    if (row.partitions !== undefined) span.partitions = row.partitions;
+    if (row.partitions !== undefined && row.stage !== 'overshoot') span.partitions = row.partitions;
     switch (row.stage) {
       case 'planned': span.plannedNs ??= row.atNs; break;
       case 'injected': span.injectedNs ??= row.atNs; break;
@@ -95,7 +133,10 @@ function foldFaults(rows: Iterable<FaultRow>): FaultSpan[] {
       case 'healed': span.healedNs = row.atNs; break;
       case 'heal-verified': span.healVerifiedNs = row.atNs; break;
       case 'skipped': case 'failed': span.skipped = true; break;
-      case 'overshoot': span.overshoot = true; break;
+      case 'overshoot':
+        span.overshoot = true;
+        span.overshootPartitions = [...span.overshootPartitions, ...(row.partitions ?? [])];
+        break;
     }
   }
   return [...spans.values()];

@@ -4,7 +4,7 @@
  */
 import { operationCodes } from '../rows.ts';
 import { partitionOfKey } from './describe-finding.ts';
-import type { Finding, FindingKind } from './finding.ts';
+import type { Finding, FindingKind, RowFinding } from './finding.ts';
 import { kindCode, type KeyHistory, outcomeCode, replicaWhy, sourceCode } from './history.ts';
 import { type KeyJudge, writeStatus } from './key-judge.ts';
 import { countAtMost, type RunContext, wholeStore } from './run-context.ts';
@@ -56,6 +56,8 @@ export interface Tally {
   finalReadsFailedOnly: Map<number, boolean>;
   findings: Finding[];
   findingCounts: Map<FindingKind, number>;
+  /** Of these: in partitions every holder of which was taken, and which the store then reported Lost. */
+  reportedLosses: Map<FindingKind, number>;
   /** Found on keys that had too many already; in no count above. */
   findingsDropped: number;
   canaryFindings: Finding[];
@@ -70,12 +72,33 @@ export function newTally(): Tally {
     replicasAsked: 0, replicasAnswered: 0, replicasBehind: 0, leastReplicas: Infinity, operations: operationCodes.map(() => [0, 0, 0]),
     acknowledgedWrites: 0, acknowledgedDeletes: 0, kept: 0, superseded: 0, neverRead: 0, lost: 0, exposed: 0, exposedBy: new Map(),
     ackedInFaultWindows: 0, firstAckNs: new Map(), servedBy: new Map(), servedTwice: new Map(), unwitnessedKeys: 0, searchedKeys: 0, undecidedKeys: [], undecidedCount: 0,
-    finalReadsFailedOnly: new Map(), findings: [], findingCounts: new Map(), findingsDropped: 0, canaryFindings: [], extremes: { attempts: 0, durationNs: 0 }, longestHistory: 0,
+    finalReadsFailedOnly: new Map(), findings: [], findingCounts: new Map(), reportedLosses: new Map(), findingsDropped: 0, canaryFindings: [], extremes: { attempts: 0, durationNs: 0 }, longestHistory: 0,
   };
 }
 
 export function countFinding(tally: Tally, kind: FindingKind): void {
   tally.findingCounts.set(kind, (tally.findingCounts.get(kind) ?? 0) + 1);
+}
+
+/** When a read that began after the write had returned first saw nothing. */
+function firstAbsentNs(history: KeyHistory, write: number): number {
+  let first = Infinity;
+  for (let i = 0; i < history.size; i++) {
+    if (history.f[i] !== kindCode.read || history.outcome[i] !== outcomeCode.ok || history.source[i] === sourceCode.replica) continue;
+    const isAbsent = Number.isNaN(history.observed[i]) && Number.isNaN(history.number[i]);
+    if (isAbsent && (history.invokeNs[i] as number) > (history.returnNs[write] as number)) first = Math.min(first, history.returnNs[i] as number);
+  }
+  return first;
+}
+
+/** Counts a finding whose partition was taken whole and reported Lost between what was written and what was seen. */
+export function countReported(tally: Tally, finding: RowFinding, history: KeyHistory, context: RunContext): void {
+  const { subject, witness, kind } = finding;
+  const shownNs = (history.returnNs[witness >= 0 ? witness : subject] ?? Infinity) as number;
+  const seen = subject >= 0 && kind === 'lost' ? Math.min(shownNs, firstAbsentNs(history, subject)) : shownNs;
+  const written = subject >= 0 ? (history.invokeNs[subject] as number) : -Infinity;
+  if (!context.isReportedLoss(partitionOfKey(history) ?? wholeStore, written, seen)) return;
+  tally.reportedLosses.set(kind, (tally.reportedLosses.get(kind) ?? 0) + 1);
 }
 
 /** Counts a key that was just judged. */
@@ -93,7 +116,7 @@ export function countKey(tally: Tally, judge: KeyJudge, history: KeyHistory, con
     written = true;
     if (outcome === outcomeCode.ok) countAcknowledged(tally, judge, history, context, i);
   }
-  countReadBack(tally, judge, history, written);
+  countReadBack(tally, judge, history, context, written);
 }
 
 function countAcknowledged(tally: Tally, judge: KeyJudge, history: KeyHistory, context: RunContext, i: number): void {
@@ -165,7 +188,7 @@ function countFirstAck(tally: Tally, context: RunContext, partition: number, inv
   if (returnNs < (first[low - 1] as number)) first[low - 1] = returnNs;
 }
 
-function countReadBack(tally: Tally, judge: KeyJudge, history: KeyHistory, written: boolean): void {
+function countReadBack(tally: Tally, judge: KeyJudge, history: KeyHistory, context: RunContext, written: boolean): void {
   if (!written) return;
   tally.writtenKeys++;
   if (!history.retired || !judge.readBack) {
@@ -178,6 +201,8 @@ function countReadBack(tally: Tally, judge: KeyJudge, history: KeyHistory, writt
   }
   let replicas = 0;
   const partition = partitionOfKey(history) ?? wholeStore;
+  // Where every copy is gone by the store's own word there is nobody to ask.
+  const expectsReplicas = !context.isLostAtEnd(partition);
   for (let i = history.operationCount; i < history.size; i++) {
     if (history.source[i] === sourceCode.final) {
       const failed = history.outcome[i] !== outcomeCode.ok;
@@ -189,7 +214,7 @@ function countReadBack(tally: Tally, judge: KeyJudge, history: KeyHistory, writt
     else if (history.why[i] === replicaWhy.behind) tally.replicasBehind++;
   }
   tally.replicasAsked += replicas;
-  if (judge.readBack) tally.leastReplicas = Math.min(tally.leastReplicas, replicas);
+  if (judge.readBack && expectsReplicas) tally.leastReplicas = Math.min(tally.leastReplicas, replicas);
 }
 
 /** Adds the counts of another part. */
@@ -206,6 +231,7 @@ export function mergeTally(into: Tally, from: Tally): void {
   for (const [f, outcomes] of from.operations.entries()) {
     for (const [outcome, count] of outcomes.entries()) (into.operations[f] as number[])[outcome] = ((into.operations[f] as number[])[outcome] as number) + count;
   }
+  for (const [kind, count] of from.reportedLosses) into.reportedLosses.set(kind, (into.reportedLosses.get(kind) ?? 0) + count);
   for (const [kind, count] of from.findingCounts) into.findingCounts.set(kind, (into.findingCounts.get(kind) ?? 0) + count);
   mergeArrays(into.exposedBy, from.exposedBy, (a, b) => a + b);
   mergeArrays(into.firstAckNs, from.firstAckNs, Math.min);
