@@ -5,6 +5,7 @@
 import { unreachable } from '../../lib/assert.ts';
 import type { Entry, EntryEffect, OnceRecord, StoredResult } from './entry.ts';
 import { seq, term } from './ids.ts';
+import { interned } from './interned.ts';
 import { maxKeyBytes, maxValueBytes } from './limits.ts';
 import { readArray, readFinite, readInt, readText, readWord } from './wire-check.ts';
 
@@ -104,7 +105,7 @@ function decodeEffect(list: readonly unknown[]): EntryEffect {
 
 function decodeOnce(list: readonly unknown[]): OnceRecord {
   return {
-    clientId: readText(list[6], 'client id'),
+    clientId: interned(readText(list[6], 'client id')),
     sequence: readInt(list[7], 'sequence', 1),
     lowWatermark: readInt(list[8], 'low watermark'),
     result: decodeResult(list),

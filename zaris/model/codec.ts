@@ -18,6 +18,7 @@ import {
   seq,
   term,
 } from './ids.ts';
+import { interned } from './interned.ts';
 import { maxKeyBytes, maxPeekKeys, maxRequestFrameBytes, maxScanItems, maxValueBytes } from './limits.ts';
 import { packBatches, packFrame, unpackBatch } from './pack.ts';
 import { finalStatuses, type Outcome, type Status, transientStatuses } from './status.ts';
@@ -204,7 +205,7 @@ function decodeRequest(raw: unknown): ClientRequest {
 function decodeMutate(raw: readonly unknown[], id: number): ClientRequest {
   const sequence = readInt(raw[4], 'sequence', 1);
   const once = {
-    clientId: readText(raw[3], 'client id'),
+    clientId: interned(readText(raw[3], 'client id')),
     sequence,
     lowWatermark: readInt(raw[5], 'low watermark', 1, sequence),
   };

@@ -94,9 +94,10 @@ export class PeerLink {
     const { socket, held } = this;
     if (this.state !== 'ready' || socket === null || held.length === 0) return;
     let written = 0;
-    socket.cork();
+    const isBatch = held.length > 1;
+    if (isBatch) socket.cork();
     while (written < held.length && socket.writableLength < maxSocketBytes) socket.write(held[written++] as Uint8Array);
-    socket.uncork();
+    if (isBatch) socket.uncork();
     for (let index = 0; index < written; index++) this.heldBytes -= (held[index] as Uint8Array).byteLength;
     this.held = written === held.length ? [] : held.slice(written);
   }
