@@ -74,7 +74,7 @@ async function profileLoad(context: BenchContext, scene: Scene, cluster: ZarisCl
     const round = await measure(writers, cluster.pids(), {
       valueBytes,
       keysPerWriter,
-      warmUpMs: 1_000,
+      warmUpMs: context.isQuick ? 1_000 : 10_000,
       measureMs: context.isQuick ? 2_000 : 6_000,
       signal: context.signal,
     });
