@@ -36,6 +36,8 @@ export interface SimOptions {
   readonly chaos: ChaosLevel | 'none';
   /** Fault names, comma-separated. */
   readonly faults: string;
+  /** A killed node is started again after this, ms; 0: after as long as the schedule draws. Faster than any detector. */
+  readonly restartMs: number;
   /** Faults may strike at protocol moments. */
   readonly moments: boolean;
   readonly minLatencyMs: number;
@@ -109,6 +111,7 @@ const draws: { readonly [N in OptionName]: Draw<N> } = {
   breaksPerMinute: oneOf(0, 0, 2, 30),
   chaos: oneOf<SimOptions['chaos']>('standard', 'standard', 'brutal', 'brutal', 'gentle'),
   faults: drawFaults,
+  restartMs: oneOf(0, 0, 0, 40),
   moments: oneOf(true, true, false),
   minLatencyMs: oneOf(0.1, 0.2, 1),
   meanLatencyMs: oneOf(0.2, 0.3, 1, 5, 20),

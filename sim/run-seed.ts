@@ -17,7 +17,7 @@ import { Mix, parseMix } from '../workloads/mix.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
 import { nodeId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
-import type { BrokenStore } from './broken/store.ts';
+import { type BrokenStore, brokenNode } from './broken/store.ts';
 import { Checkers } from './checkers/checkers.ts';
 import { ClientHost, type SimClient } from './client-host.ts';
 import { Coverage } from './coverage.ts';
@@ -355,15 +355,12 @@ function makeWorld({ seed, options, store }: SimJob): World {
     node: {
       control: {
         suspectEscalationMs: options.suspectEscalationMs, nodeLeftMs: options.nodeLeftMs, beaconMs: options.beaconMs, heartbeatMs: options.heartbeatMs,
-        ...store?.control,
       },
       timings: {
         logKeepEntries: options.logKeepEntries, snapshotItems: options.snapshotItems, holdDownMs: options.holdDownMs, silentReplicaMs: options.silentReplicaMs,
         clientIdleMs: options.clientIdleMs, beatMs: options.beatMs, leaseMs: options.leaseMs,
-        ...store?.timings,
       },
     },
-    ...(store?.parts === undefined ? {} : { parts: store.parts() }),
-    ...(store?.makeNode === undefined ? {} : { makeNode: store.makeNode }),
+    ...(store === undefined ? {} : { makeNode: (nodeOptions, disk, random) => brokenNode(store, nodeOptions, disk, random) }),
   });
 }

@@ -24,7 +24,8 @@ export function drawSchedule(seed: number, options: SimOptions): Schedule {
   const faults = faultList(options.faults);
   const moments = options.moments ? { moments: strikeMoments } : {};
   const drawn = expandSchedule({ seed, durationMs, level: chaos, faults, nodeCount: nodes, ...moments }, new Prng(seed).fork('schedule'));
-  return { ...drawn, events: withinSize(drawn.events, options) };
+  const events = withinSize(drawn.events, options);
+  return { ...drawn, events: options.restartMs === 0 ? events : events.map((event) => (event.fault.kind === 'kill' ? { ...event, durationMs: options.restartMs } : event)) };
 }
 
 /** Leaves out what would shrink the cluster below what it needs, or grow it without end. */

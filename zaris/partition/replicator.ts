@@ -153,7 +153,10 @@ export class Replicator {
     if (follower.snapshot !== null) return false;
     // What was matched in this term stays matched. A late mismatch may have sent us above it, into another past of the follower,
     // whose hint then points below: back to what is known, or the two would repeat themselves for ever.
-    this.stepBack(follower, asSeq(Math.max(message.seq, follower.matchSeq)), nowMs);
+    const hint = asSeq(Math.max(message.seq, follower.matchSeq));
+    // On its way already; what got lost of it is sent again in time.
+    if (follower.probing && follower.nextSeq === hint + 1 && hint === follower.matchSeq) return false;
+    this.stepBack(follower, hint, nowMs);
     return false;
   }
 
