@@ -28,7 +28,14 @@ export type Command =
   | { readonly kind: 'serve'; readonly port: number; readonly resultsDir: string }
   | { readonly kind: 'prune'; readonly keep: number; readonly resultsDir: string }
   | { readonly kind: 'export'; readonly wish: ExportWish }
-  | { readonly kind: 'reproduce'; readonly run: string; readonly times: number; readonly resultsDir: string }
+  | {
+      readonly kind: 'reproduce';
+      readonly run: string;
+      readonly times: number;
+      /** Look for the smallest schedule that still finds it. */
+      readonly shrink: boolean;
+      readonly resultsDir: string;
+    }
   | { readonly kind: 'verify-certificate'; readonly file: string }
   | { readonly kind: 'clean'; readonly run: string | null; readonly resultsDir: string }
   | { readonly kind: 'compare'; readonly wish: CompareWish }
@@ -117,10 +124,16 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
         each
           .positional('run', { type: 'string', describe: 'Run id, folder, or latest' })
           .option('times', { string: true, requiresArg: true, default: '5', describe: 'How many times' })
+          .option('shrink', {
+            boolean: true,
+            default: false,
+            describe: 'Look for the smallest schedule that still finds it, then play that so many times',
+          })
           .option('results', results),
       (options) =>
         choose({
           kind: 'reproduce',
+          shrink: options.shrink,
           run: String(options.run),
           times: parseInteger(options.times, '--times', 1, maxTimes),
           resultsDir: options.results,
@@ -197,8 +210,18 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
       'Tell the author of an adapter what is wrong with it',
       (each) =>
         each
-          .positional('system', { type: 'string', demandOption: true, describe: 'A name, or a file such as ./my-system.ts' })
-          .option('cluster', { string: true, requiresArg: true, choices: clusterKinds, default: 'docker' as const, describe: 'Where the nodes run' }),
+          .positional('system', {
+            type: 'string',
+            demandOption: true,
+            describe: 'A name, or a file such as ./my-system.ts',
+          })
+          .option('cluster', {
+            string: true,
+            requiresArg: true,
+            choices: clusterKinds,
+            default: 'docker' as const,
+            describe: 'Where the nodes run',
+          }),
       (options) => choose({ kind: 'conformance', wish: { system: options.system, cluster: options.cluster } }),
     )
     .command(

@@ -58,6 +58,13 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
     case 'export':
       return (await import('./commands/export-command.ts')).exportCommand(command.wish);
     case 'reproduce':
+      if (command.shrink)
+        return (await import('./commands/shrink-command.ts')).shrinkCommand(
+          command.resultsDir,
+          command.run,
+          command.times,
+          interruption,
+        );
       return (await import('./commands/reproduce-command.ts')).reproduceCommand(
         command.resultsDir,
         command.run,

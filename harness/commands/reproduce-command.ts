@@ -35,7 +35,7 @@ export async function reproduceCommand(
   interruption: Interruption,
 ): Promise<number> {
   const folder = openRunFolder(resultsDir, run);
-  const settings = settingsOf(folder);
+  const settings = replaySettings(folder);
   const wanted = findingsOf(folder);
   process.stdout.write(
     `Playing ${folder.runId} again, ${times} times; it found ${wanted.length === 0 ? 'nothing' : wanted.join(', ')}.\n`,
@@ -52,14 +52,17 @@ export async function reproduceCommand(
   return exitCodeOf(decideVerdict(reasons));
 }
 
+/** Did it find what was wanted (any violation, where nothing in particular was)? */
+export const isHit = ({ verdict, found }: Replay, wanted: readonly string[]): boolean =>
+  wanted.length === 0 ? verdict === 'violated' : found.some((kind) => wanted.includes(kind));
+
 /** The table and the rate. */
 export function summaryOf(replays: readonly Replay[], wanted: readonly string[]): string[] {
   const table = plainTable(
     ['run', 'verdict', 'found'],
     replays.map(({ runId, verdict, found }) => [runId, verdict, found.join(', ')]),
   );
-  const hit = ({ verdict, found }: Replay): boolean =>
-    wanted.length === 0 ? verdict === 'violated' : found.some((kind) => wanted.includes(kind));
+  const hit = (replay: Replay): boolean => isHit(replay, wanted);
   // A run that told nothing is no try: it could have found it or not.
   const tries = replays.filter(
     (replay) => hit(replay) || replay.verdict === 'certified' || replay.verdict === 'violated',
@@ -72,7 +75,8 @@ export function summaryOf(replays: readonly Replay[], wanted: readonly string[])
   return [table, `${rate}${left === 0 ? '' : `; ${left} runs told nothing and do not count`}.`];
 }
 
-function settingsOf(folder: RunFolder): RunSettings {
+/** The settings of a run, with its own schedule as the file to play. Throws UsageError where there is none. */
+export function replaySettings(folder: RunFolder): RunSettings {
   using reader = openLedgerReader(folder.path);
   const settings = settingsFrom(reader.meta('settings'), dirname(folder.path));
   if (!existsSync(folder.schedule))
@@ -80,7 +84,8 @@ function settingsOf(folder: RunFolder): RunSettings {
   return { ...settings, scheduleFile: join(folder.path, 'schedule.json') };
 }
 
-function findingsOf(folder: RunFolder): string[] {
+/** Kinds of findings in the run's report; none where there is no report. */
+export function findingsOf(folder: RunFolder): string[] {
   try {
     return readReport(folder.path).findings.totals.map((each) => each.kind);
   } catch {
