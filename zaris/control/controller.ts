@@ -31,6 +31,8 @@ export interface ControllerTimings {
   /** Null: eviction is off. Else an unavailable or lost partition is re-homed empty after this plus a control session. */
   readonly evictAfterMs: number | null;
   readonly controlSessionMs: number;
+  /** A deposed control leader may answer its own beacons for about this long after its successor began. */
+  readonly electionTimeoutMs: number;
   /** A proposal that did not commit is made again after this. */
   readonly reproposeMs: number;
 }
@@ -256,13 +258,13 @@ export class Controller {
   }
 
   private considerEviction(runtime: Readonly<PartitionRuntime>, nowMs: number): PartitionCommand[] {
-    const { evictAfterMs, controlSessionMs } = this.timings;
+    const { evictAfterMs, controlSessionMs, electionTimeoutMs } = this.timings;
     if (evictAfterMs === null) return [];
     const what = `evict ${runtime.partition}`;
     const since = this.since.get(what) ?? nowMs;
     this.since.set(what, since);
     // Every last-known member's control session, counted from this leader's own beginning, must have run out too.
-    if (nowMs - since < evictAfterMs + controlSessionMs) return [];
+    if (nowMs - since < evictAfterMs + controlSessionMs + 2 * electionTimeoutMs) return [];
     const members = this.state
       .placement(runtime.partition)
       .replicas.map((id) => this.state.current(id))

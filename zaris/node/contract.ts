@@ -2,9 +2,14 @@
  * The contract between a node and the world that runs it: events in, effects out, in order.
  *
  * `Node.step(event, nowMs) → Effect[]` is synchronous and deterministic. The world (server shell, simulator) owes it:
- * effects are carried out in the order given, across steps too, and **nothing that follows a `persist` is released before
- * that persist is durable and its `persisted` event has been fed back**. If a world broke this, a voter could vote twice in a
- * term after a crash, or a node act on a control entry that never existed. `nowMs` is monotonic; nothing here reads a clock.
+ * effects are carried out in the order given, across steps too, and **no ordered effect ({@link isOrdered}) that follows a
+ * `persist` is released before that persist is durable and its `persisted` event has been fed back**. If a world broke this,
+ * a voter could vote twice in a term after a crash, or vouch for a control entry that never existed.
+ *
+ * Ordered is what vouches for the control disk: Raft's messages and the process's end. All else overtakes a persist: the data plane
+ * keeps nothing on disk (a crash takes its memory and makes a new incarnation of it), and acts on control entries only once a quorum
+ * has them on disk. Were it held back too, one slow fsync would stop all writes of a node, which a soak on a busy host showed.
+ * `nowMs` is monotonic; nothing here reads a clock.
  */
 import type { Answer, ClientRequest } from '../model/client-wire.ts';
 import type { NodeId } from '../model/ids.ts';
@@ -47,4 +52,9 @@ export interface Notice {
   readonly name: string;
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly fields: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+/** True for effects that must not overtake a `persist`. */
+export function isOrdered(effect: Effect): boolean {
+  return effect.kind === 'persist' || effect.kind === 'exit' || (effect.kind === 'send' && effect.message.kind === 'raft');
 }

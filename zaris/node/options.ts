@@ -9,7 +9,6 @@ import { assert } from '../../lib/assert.ts';
 export interface ControlTimings extends DetectorTimings, ControllerTimings {
   /** A member's beacon to the leader. */
   readonly beaconMs: number;
-  readonly electionTimeoutMs: number;
   readonly heartbeatMs: number;
   /** Applied control entries after which the log is replaced by a snapshot. */
   readonly snapshotEvery: number;
@@ -31,7 +30,8 @@ export const defaultControlTimings: ControlTimings = {
   evictAfterMs: null,
   controlSessionMs: 30_000,
   reproposeMs: 250,
-  electionTimeoutMs: 800,
+  // A killed leader is noticed by its closed connections; this is for silence, and a busy host is silent now and then.
+  electionTimeoutMs: 1_500,
   heartbeatMs: 100,
   snapshotEvery: 2_000,
   shutdownMs: 10_000,

@@ -2,14 +2,28 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../model/client-wire.ts';
 import type { Effect } from '../node/contract.ts';
+import { nodeId } from '../model/ids.ts';
 import { EffectQueue } from './effect-queue.ts';
 
+/** Vouches for the disk: must wait. */
+const vouch = (id: number): Effect => ({
+  kind: 'send',
+  to: nodeId('n2'),
+  message: { kind: 'raft', message: { id } as never },
+});
+/** Data: passes. */
 const reply = (id: number): Effect => ({ kind: 'reply', connection: 1, answer: { id, status: 'Ok' } as Answer });
 const persist = (ticket: number): Effect => ({
   kind: 'persist',
   ticket,
   writes: [{ kind: 'vote', raftTerm: ticket, votedFor: null }],
 });
+
+function nameOf(effect: Effect): string {
+  if (effect.kind === 'reply') return `reply ${effect.answer.id}`;
+  if (effect.kind !== 'send' || effect.message.kind !== 'raft') return effect.kind;
+  return `vouch ${(effect.message.message as unknown as { id: number }).id}`;
+}
 
 /** A world whose fsyncs end when the test says so; its trace is what really happened, in order. */
 function world(followUps: (ticket: number) => readonly Effect[] = () => []) {
@@ -26,7 +40,7 @@ function world(followUps: (ticket: number) => readonly Effect[] = () => []) {
       trace.push(`persisted ${ticket}`);
       return followUps(ticket);
     },
-    execute: (effect) => trace.push(effect.kind === 'reply' ? `reply ${effect.answer.id}` : effect.kind),
+    execute: (effect) => trace.push(nameOf(effect)),
     released: () => undefined,
   });
   const finish = async (): Promise<void> => {
@@ -38,39 +52,47 @@ function world(followUps: (ticket: number) => readonly Effect[] = () => []) {
 }
 
 describe('EffectQueue', () => {
+  it('data passes a persist; what vouches for the disk, and the end, wait', async () => {
+    const { queue, trace, finish } = world(() => [reply(9)]);
+    queue.push([persist(1), reply(1), vouch(1), { kind: 'exit', code: 0 }, reply(2)]);
+    expect(trace).toEqual(['reply 1', 'reply 2', 'sync 1']);
+    await finish();
+    expect(trace.slice(3)).toEqual(['persisted 1', 'reply 9', 'vouch 1', 'exit']);
+  });
+
   it('releases at once what stands before a persist, and nothing behind it', async () => {
     const { queue, trace, finish } = world();
-    queue.push([reply(1), persist(1), reply(2)]);
-    queue.push([reply(3)]);
-    expect(trace).toEqual(['reply 1', 'sync 1']);
+    queue.push([vouch(1), persist(1), vouch(2)]);
+    queue.push([vouch(3)]);
+    expect(trace).toEqual(['vouch 1', 'sync 1']);
     await finish();
-    expect(trace).toEqual(['reply 1', 'sync 1', 'persisted 1', 'reply 2', 'reply 3']);
+    expect(trace).toEqual(['vouch 1', 'sync 1', 'persisted 1', 'vouch 2', 'vouch 3']);
     expect(queue.length).toBe(0);
   });
 
   it('one fsync for all persists that wait, each fed back in its place', async () => {
-    const { queue, trace, syncs, finish } = world((ticket) => [reply(100 + ticket)]);
-    queue.push([persist(1), persist(2), reply(1), persist(3), reply(2)]);
+    const { queue, trace, syncs, finish } = world((ticket) => [vouch(100 + ticket)]);
+    queue.push([persist(1), persist(2), vouch(1), persist(3), vouch(2)]);
     queue.push([persist(4)]);
     expect(trace).toEqual(['sync 1+2+3']);
     await finish();
-    expect(trace.slice(1)).toEqual(['persisted 1', 'persisted 2', 'reply 1', 'persisted 3', 'reply 2', 'sync 4']);
+    expect(trace.slice(1)).toEqual(['persisted 1', 'persisted 2', 'vouch 1', 'persisted 3', 'vouch 2', 'sync 4']);
     expect(syncs).toHaveLength(1);
     await finish();
-    expect(trace.slice(7)).toEqual(['persisted 4', 'reply 101', 'reply 102', 'reply 103', 'reply 104']);
+    expect(trace.slice(7)).toEqual(['persisted 4', 'vouch 101', 'vouch 102', 'vouch 103', 'vouch 104']);
   });
 
   it('a failed fsync releases nothing more, ever', async () => {
     const { queue, trace, syncs } = world();
-    queue.push([persist(1), reply(1)]);
+    queue.push([persist(1), vouch(1)]);
     syncs[0]?.fail(new Error('EIO'));
     await new Promise((resolve) => setImmediate(resolve));
-    queue.push([reply(2)]);
+    queue.push([vouch(2)]);
     expect(trace).toEqual(['sync 1', 'failed EIO']);
   });
 
   it('keeps the order of everything, whatever the pattern of pushes and fsyncs', async () => {
-    const step = fc.oneof(fc.constant('persist'), fc.constant('reply'), fc.constant('push'), fc.constant('finish'));
+    const step = fc.oneof(fc.constant('persist'), fc.constant('vouch'), fc.constant('push'), fc.constant('finish'));
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { queue, trace, finish, syncs } = world();
@@ -82,8 +104,8 @@ describe('EffectQueue', () => {
           else if (what === 'push') queue.push(batch.splice(0));
           else {
             number++;
-            batch.push(what === 'persist' ? persist(number) : reply(number));
-            given.push(what === 'persist' ? `persisted ${number}` : `reply ${number}`);
+            batch.push(what === 'persist' ? persist(number) : vouch(number));
+            given.push(what === 'persist' ? `persisted ${number}` : `vouch ${number}`);
           }
         }
         const durable = new Set<string>();

@@ -1,9 +1,9 @@
 /**
- * Carries out a node's effects in the order given, across steps: nothing that follows a `persist` is released before that persist is
- * durable and its `persisted` event has been fed back. All persists that wait at the time share one fsync; making a later one durable
+ * Carries out a node's effects in the order given, across steps: no ordered effect that follows a `persist` is released before that
+ * persist is durable and its `persisted` event has been fed back; the others pass (see the node's contract). All persists that wait at the time share one fsync; making a later one durable
  * early is like losing the messages between, which the protocol bears. If the order broke, a voter could vote twice in a term.
  */
-import type { Effect } from '../node/contract.ts';
+import { type Effect, isOrdered } from '../node/contract.ts';
 import type { DiskWrite } from '../model/raft-wire.ts';
 
 type Persist = Extract<Effect, { kind: 'persist' }>;
@@ -20,7 +20,7 @@ export interface EffectWorld {
   readonly released: () => void;
 }
 
-/** Strict FIFO of effects. */
+/** Two lanes, each first in, first out: ordered effects, and those that pass. */
 export class EffectQueue {
   private readonly world: EffectWorld;
   private queue: Effect[] = [];
@@ -29,24 +29,35 @@ export class EffectQueue {
   private readonly durable = new Set<Persist>();
   private isSyncing = false;
   private isDraining = false;
+  /** The disk failed: nothing is released any more. */
+  private hasFailed = false;
 
   constructor(world: EffectWorld) {
     this.world = world;
   }
 
-  /** Effects that wait behind a persist. */
+  /** Ordered effects that wait behind a persist. */
   get length(): number {
     return this.queue.length - this.head;
   }
 
-  /** Adds effects behind all others and releases what may be. */
+  /** Adds effects behind all others of their lane and releases what may be. */
   push(effects: readonly Effect[]): void {
-    for (const effect of effects) this.queue.push(effect);
+    this.add(effects);
     this.drain();
   }
 
+  private add(effects: readonly Effect[]): void {
+    if (this.hasFailed) return;
+    for (const effect of effects) {
+      if (isOrdered(effect)) this.queue.push(effect);
+      else this.world.execute(effect as Exclude<Effect, Persist>);
+    }
+  }
+
   private drain(): void {
-    if (this.isSyncing || this.isDraining) return;
+    if (this.isDraining) return;
+    if (this.isSyncing) return this.world.released();
     this.isDraining = true;
     while (this.head < this.queue.length) {
       const effect = this.queue[this.head] as Effect;
@@ -55,7 +66,7 @@ export class EffectQueue {
         this.world.execute(effect);
       } else if (this.durable.delete(effect)) {
         this.head++;
-        for (const next of this.world.persisted(effect.ticket)) this.queue.push(next);
+        this.add(this.world.persisted(effect.ticket));
       } else {
         this.sync();
         break;
@@ -76,7 +87,10 @@ export class EffectQueue {
         for (const persist of persists) this.durable.add(persist);
         this.drain();
       },
-      (error: unknown) => this.world.failed(error),
+      (error: unknown) => {
+        this.hasFailed = true;
+        this.world.failed(error);
+      },
     );
   }
 }
