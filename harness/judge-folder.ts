@@ -31,14 +31,16 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
         }
       | undefined;
     const durationMs = Number((reader.meta('settings') as { durationMs?: number } | undefined)?.durationMs ?? 0);
-    const settings = reader.meta('settings') as { beyondBudget?: boolean; contract?: string } | undefined;
+    const settings = reader.meta('settings') as
+      | { beyondBudget?: boolean; contract?: string; evidence?: { minAckedPerFault?: number | null } }
+      | undefined;
     const deadlineMs = facts?.promises?.deadlineMs ?? null;
     const options: JudgeOptions = {
       ...defaultJudgeOptions,
-      minAckedInFaultWindows: Math.min(
-        maxAckedInFaultWindows,
-        Math.round((durationMs / 1_000) * ackedInFaultWindowsPerSecond),
-      ),
+      // Whoever says what one kind of fault needs has said it for all together.
+      minAckedInFaultWindows:
+        settings?.evidence?.minAckedPerFault ??
+        Math.min(maxAckedInFaultWindows, Math.round((durationMs / 1_000) * ackedInFaultWindowsPerSecond)),
       mayExceedBudget: settings?.beyondBudget === true,
       mayLosePartitions: settings?.contract === 'declared' && facts?.contract?.lossNeeds === 'reported-lost',
       replicasPerKey: facts?.peek === true ? (facts.replicationFactor ?? null) : null,

@@ -54,7 +54,7 @@ function run({ nodeId, host, clientPort }: NodeAddress, nowMs: () => number): Ru
     if (seen !== null && !starts.includes(seen.startedAt)) starts.push(seen.startedAt);
     const up = seen !== null;
     const partition = runtime.see({ partition: 0, primary: up ? nodeId : null, reign: starts.at(-1) ?? '', replicas: [nodeId], inSync: [nodeId], joining: [], health: up ? 'Healthy' : 'Unavailable', serving: up });
-    return { atMs, leader: nodeId, voters: [nodeId], nodes: [{ nodeId, incarnation: starts.length, alive: up }], minInSync: 1, partitions: [partition] };
+    return { atMs, leader: nodeId, voters: [], nodes: [{ nodeId, incarnation: starts.length, alive: up }], minInSync: 1, partitions: [partition] };
   };
   const client: StoreClient = { execute: (operation) => execute(base, operation), close: async () => undefined };
   return {
