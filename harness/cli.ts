@@ -47,8 +47,8 @@ export type Command =
 /** Runs of one `reproduce` at most. */
 const maxTimes = 1_000;
 
-/** Options that may stand more than once, in both spellings. */
-const repeatable = new Set(['node-env', 'nodeEnv', 'fail-if', 'failIf']);
+/** Options that may stand more than once. */
+const repeatable = new Set(['node-env', 'fail-if']);
 
 /** Columns of help that is not printed to a terminal. */
 const helpColumns = 110;
@@ -287,9 +287,10 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     })
     .strict()
     .check((options) => {
-      for (const [name, value] of Object.entries(options))
-        if (Array.isArray(value) && name !== '_' && !repeatable.has(name))
-          throw new UsageError(`--${name} stands twice; give it once.`);
+      for (const name of Object.keys(options)) {
+        const count = argv.filter((word) => word === `--${name}` || word.startsWith(`--${name}=`)).length;
+        if (count > 1 && !repeatable.has(name)) throw new UsageError(`--${name} stands twice; give it once.`);
+      }
       return true;
     })
     .version(version)

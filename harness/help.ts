@@ -5,12 +5,18 @@ export const examples: readonly (readonly [string, string])[] = [
   ['$0 --duration 4h --rf 3', 'A night: the same for four hours'],
   ['$0 --duration 10m --seed 0x5eed --faults kill,pause', 'Only kills and pauses, drawn from a given seed'],
   ['$0 --schedule results/latest/schedule.json', 'Play the faults of the last run again'],
+  ["$0 --profile nightly --fail-if 'recovery.p99>5s'", 'A night, with a gate of your own'],
   ['$0 verify latest', 'Judge the last run again from its ledger'],
+  ['$0 resume latest', 'Go on with a run whose harness was killed'],
+  ['$0 export latest --format jepsen-edn --out history.edn', 'Its history for other checkers'],
 ];
 
 export const epilogue = `A run starts a cluster in containers, writes through the real client, injects faults, and keeps every operation in
 results/RUN/ledger.sqlite. At the end it reads everything back and writes results/RUN/report.html (also .md and .json).
 Ctrl-C ends a run early: what there is is judged and saved. A second Ctrl-C stops at once and removes the containers.
+
+A gate (--fail-if) names a number of the run and a limit, joined by and/or: 'recovery.p99>5s or lost>0'. It is read before the run
+starts. Where it holds, or its number is missing, the run is inconclusive (exit 3) and never passes; it is no violation.
 
 Exit codes, in order of precedence:
     1  violated       an acknowledged write was lost, or another promise was broken

@@ -10,6 +10,7 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -82,7 +83,8 @@ export function openRunFolder(resultsDir: string, run: string): RunFolder {
   if (!existsSync(join(path, 'ledger.sqlite'))) {
     throw new UsageError(`There is no run "${run}" in ${resolve(resultsDir)}; "certify list" shows what there is.`);
   }
-  const absolute = resolve(path);
+  // Through the link: `latest` may point elsewhere a moment later.
+  const absolute = realpathSync(path);
   const runId = run === 'latest' ? absolute : run;
   return { ...layout(absolute, '.'), runId: readVerdict(join(absolute, 'verdict.json'))?.runId ?? runId };
 }
