@@ -6,6 +6,7 @@
  */
 import type { SystemStatus } from '../../chaos/ports.ts';
 import { type BenchContext, pause } from './bench-context.ts';
+import { HoldWatch } from './handoff-holds.ts';
 import type { Acknowledgement, PartitionWriters } from './partition-writers.ts';
 import type { ZarisCluster } from './zaris-cluster.ts';
 
@@ -22,12 +23,18 @@ const pollMs = 200;
 const firstAckTimeoutMs = 40_000;
 const graceMs = 30_000;
 
-const isWhole = (status: SystemStatus): boolean =>
-  status.leader !== null &&
-  status.partitions.every(
-    (partition) =>
-      partition.health === 'Healthy' && partition.serving && partition.primary === partition.preferredPrimary,
+/** What still keeps the cluster from being whole, or null. */
+function lacking(status: SystemStatus): string | null {
+  const dead = status.nodes.filter(({ alive }) => !alive).map(({ nodeId }) => nodeId);
+  if (dead.length > 0) return `${dead.join(', ')} not alive`;
+  const odd = status.partitions.filter(
+    ({ health, serving, primary, preferredPrimary }) =>
+      health !== 'Healthy' || !serving || primary !== preferredPrimary,
   );
+  const [first] = odd;
+  if (first === undefined) return status.leader === null ? 'no control leader' : null;
+  return `${odd.length} partitions, the first ${JSON.stringify(first)}`;
+}
 
 /** Waits until every partition is healthy and led by its preferred primary. */
 export async function whenWhole(scene: FailoverScene): Promise<SystemStatus> {
@@ -35,9 +42,10 @@ export async function whenWhole(scene: FailoverScene): Promise<SystemStatus> {
   const untilMs = performance.now() + wholeTimeoutMs;
   for (;;) {
     const status = await cluster.system.status.status();
-    if (status !== null && isWhole(status)) return status;
+    const lack = status === null ? 'no status' : lacking(status);
+    if (status !== null && lack === null) return status;
     if (performance.now() > untilMs)
-      throw new Error(`the cluster was not whole again after ${wholeTimeoutMs / 1000} s`);
+      throw new Error(`the cluster was not whole again after ${wholeTimeoutMs / 1000} s: ${lack}`);
     await pause(pollMs, context.signal);
   }
 }
@@ -110,6 +118,8 @@ export interface HandoffResult {
   readonly backMs: readonly number[];
   /** Partitions whose write around the change needed more than one attempt: it was refused, not held. */
   readonly refused: number;
+  /** What the nodes themselves held writes for, both ways. */
+  readonly holdsMs: readonly number[];
   /** The same over a stretch in which nothing happened, for comparison. */
   readonly quietMs: readonly number[];
 }
@@ -145,6 +155,7 @@ export async function handOffOnce(scene: FailoverScene, nodeId: string, status: 
   const partitions = new Set(led.keys());
   const quiet = new WaitWatch(writers, partitions, led);
   await pause(quietWindowMs, context.signal);
+  await using watch = new HoldWatch(cluster.system);
   const away = new WaitWatch(writers, partitions, led);
   await cluster.nodes.stop(nodeId, graceMs);
   await pause(quietWindowMs, context.signal);
@@ -159,6 +170,7 @@ export async function handOffOnce(scene: FailoverScene, nodeId: string, status: 
   return {
     awayMs: away.atChange,
     backMs: back.atChange,
+    holdsMs: watch.holds(),
     refused: away.refused + back.refused,
     quietMs: [...quiet.longest.values()],
   };

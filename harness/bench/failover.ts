@@ -95,6 +95,8 @@ export async function benchFailover(context: BenchContext): Promise<void> {
   context.print('Death of a primary (SIGKILL) to the first acknowledged write, per partition that it led:');
   context.print(`  primaries:                        ${describeOutages(plain)}`);
   context.print(`  primaries that led control too:   ${describeOutages(leaders)}`);
+  context.print('Planned handoff, from the old primary holding writes to the new one serving, as the nodes tell it:');
+  context.print(`  both ways:                        ${describeWaits(moved.flatMap(({ holdsMs }) => [...holdsMs]))}`);
   context.print('Longest wait of one write when the owner is moved on purpose, per partition:');
   context.print(`  away from a node that stops:      ${describeWaits(moved.flatMap(({ awayMs }) => [...awayMs]))}`);
   context.print(`  back to the preferred primary:    ${describeWaits(moved.flatMap(({ backMs }) => [...backMs]))}`);
