@@ -36,11 +36,12 @@ export type Command =
       readonly shrink: boolean;
       readonly resultsDir: string;
     }
+  | { readonly kind: 'order'; readonly runs: readonly string[]; readonly resultsDir: string }
   | { readonly kind: 'verify-certificate'; readonly file: string }
   | { readonly kind: 'clean'; readonly run: string | null; readonly resultsDir: string }
   | { readonly kind: 'compare'; readonly wish: CompareWish }
   | { readonly kind: 'conformance'; readonly wish: ConformanceWish }
-  | { readonly kind: 'doctor' }
+  | { readonly kind: 'doctor'; readonly resultsDir: string }
   /** Help or version was asked for. */
   | { readonly kind: 'text'; readonly text: string };
 
@@ -138,6 +139,15 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
           times: parseInteger(options.times, '--times', 1, maxTimes),
           resultsDir: options.results,
         }),
+    )
+    .command(
+      'order <run..>',
+      'Planned and executed order of the faults of runs, and what triggers and the budget changed',
+      (each) =>
+        each
+          .positional('run', { type: 'string', array: true, describe: 'Run ids, folders, or latest' })
+          .option('results', results),
+      (options) => choose({ kind: 'order', runs: (options.run ?? []).map(String), resultsDir: options.results }),
     )
     .command(
       'export <run>',
@@ -275,7 +285,12 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
         each.positional('run', { type: 'string', describe: 'A kept run to remove too' }).option('results', results),
       (options) => choose({ kind: 'clean', run: options.run ?? null, resultsDir: options.results }),
     )
-    .command('doctor', 'Say what this machine can and cannot do', {}, () => choose({ kind: 'doctor' }));
+    .command(
+      'doctor',
+      'Say what this machine can and cannot do',
+      (each) => each.option('results', results),
+      (options) => choose({ kind: 'doctor', resultsDir: options.results }),
+    );
   for (const [line, doc] of examples) parser.example(line, doc);
   return parser
     .epilogue(epilogue)

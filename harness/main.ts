@@ -71,6 +71,8 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
         command.times,
         interruption,
       );
+    case 'order':
+      return (await import('./commands/order-command.ts')).orderCommand(command.resultsDir, command.runs);
     case 'verify-certificate':
       return (await import('./commands/certificate-command.ts')).verifyCertificateCommand(command.file);
     case 'compare':
@@ -80,7 +82,7 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
     case 'clean':
       return (await import('./commands/engine-commands.ts')).cleanCommand(command.run, command.resultsDir);
     case 'doctor':
-      return (await import('./commands/engine-commands.ts')).doctorCommand();
+      return (await import('./commands/engine-commands.ts')).doctorCommand(command.resultsDir);
   }
 }
 
