@@ -49,12 +49,18 @@ export async function findRun(
   host: HostView = currentHost(),
 ): Promise<Adoption> {
   const filters = { label: [`${labelNames.run}=${runId}`] };
-  const [containers, networks] = await Promise.all([
+  const [containers, networks, volumes] = await Promise.all([
     docker.listContainers({ all: true, filters }),
     docker.listNetworks({ filters }),
+    docker.listVolumes({ filters }),
   ]);
   if (containers.length === 0) return { kind: 'impossible', why: 'nothing of it is on the engine any more' };
-  for (const { Labels: labels } of containers) {
+  // The marker of an earlier take-over is a volume.
+  const labelled = [
+    ...containers.map((each) => each.Labels),
+    ...(volumes.Volumes ?? []).map((each) => each.Labels ?? {}),
+  ];
+  for (const labels of labelled) {
     const owner = ownerOfLabels(labels);
     const verdict = owner === null ? null : judgeOwner(owner, host);
     if (verdict?.kind === 'alive') return { kind: 'impossible', why: `process ${owner?.pid} owns its containers` };

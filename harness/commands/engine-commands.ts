@@ -1,19 +1,25 @@
 /** `certify doctor` and `certify clean`: what this machine can do, and what runs left on it, as containers or as processes. */
+import { existsSync, statfsSync } from 'node:fs';
+import { cpus, freemem, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Table from 'cli-table3';
 import { ensureBaseImage } from '../../docker/base-image.ts';
-import { examineHost } from '../../docker/doctor.ts';
+import { examineHost, unsupportedFaults } from '../../docker/doctor.ts';
 import { connectEngine, ensureEngine } from '../../docker/engine.ts';
 import { EnvironmentError, messageOf } from '../../docker/errors.ts';
 import { cleanRun, sweep } from '../../docker/sweep.ts';
 import { endRecorded, sweepProcesses } from '../clusters/process-record.ts';
 
+import { plainTable } from '../report/list-runs.ts';
+import { formatBytes } from '../report/text.ts';
+
 const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Tries everything that faults need in a throw-away container, and prints a table. */
-export async function doctorCommand(): Promise<number> {
+/** Tries everything that faults need in a throw-away container, and prints tables: this machine, and what it can do to a node. */
+export async function doctorCommand(resultsDir: string): Promise<number> {
+  process.stdout.write(`${plainTable(['this machine', ''], hostRows(resultsDir))}\n\n`);
   const engine = await ensureEngine({ say });
   const base = await ensureBaseImage({ docker: engine.docker, projectDir, say });
   const capabilities = await examineHost(engine, base);
@@ -26,7 +32,37 @@ export async function doctorCommand(): Promise<number> {
   for (const each of capabilities)
     table.push([each.name, each.able ? 'yes' : 'NO', each.faults.join(', '), each.evidence]);
   process.stdout.write(`${table.toString()}\n`);
+  const impossible = [...unsupportedFaults(capabilities).keys()];
+  process.stdout.write(
+    impossible.length === 0
+      ? 'Every kind of fault can be injected here.\n'
+      : `Not to be had here, and left out of runs (the report says so): ${impossible.join(', ')}.\n`,
+  );
   return 0;
+}
+
+/** Free space below which a night's ledger may not fit, bytes. */
+const nightBytes = 6e9;
+
+function hostRows(resultsDir: string): string[][] {
+  const at = existsSync(resultsDir) ? resultsDir : '.';
+  const space = statfsSync(at);
+  const freeBytes = space.bavail * space.bsize;
+  return [
+    ['node.js', process.version],
+    ['processors', String(cpus().length)],
+    ['memory', `${formatBytes(freemem())} free of ${formatBytes(totalmem())}`],
+    [
+      'disk',
+      `${formatBytes(freeBytes)} free for ${resultsDir}${freeBytes < nightBytes ? ', too little for a night' : ''}`,
+    ],
+    [
+      'user',
+      process.getuid?.() === 0
+        ? 'root: packets are filtered from the host'
+        : 'not root: packets are filtered by exec, slower',
+    ],
+  ];
 }
 
 /** Removes one run by name, or everything whose owner is provably dead. */

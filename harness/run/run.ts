@@ -5,7 +5,10 @@
  * is in it is judged, and everything that stands against a certificate is in it. A path around this would leave containers
  * behind, or a green verdict over missing evidence.
  */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { EnvironmentError } from '../../docker/errors.ts';
+import { keptMarker } from '../report/list-runs.ts';
 import { messageOf, NotRecoveredError } from '../errors.ts';
 import { createRunFolder, type RunFolder, runIdOf, writeVerdict } from '../results.ts';
 import type { RunSettings } from '../settings.ts';
@@ -211,6 +214,8 @@ async function endCluster(state: RunState, active: ActiveRun | null): Promise<vo
   try {
     if (state.settings.keep || state.frozen) {
       const how = await cluster.keep();
+      // A run whose cluster somebody wanted to look at is not pruned either.
+      writeFileSync(join(state.folder.path, keptMarker), '');
       state.print(`The cluster is kept; remove it with: ${how}`);
     } else await withinLimit(cluster.dispose());
   } catch (error) {
