@@ -6,6 +6,28 @@ import { MemoryCluster } from './testing/memory-cluster.ts';
 import { play, scenario, stepsOf, wholeLife, world } from './testing/world.ts';
 
 describe('overlap', () => {
+  it('a node that was just added belongs to its addition until that was seen', async () => {
+    class Slow extends MemoryCluster {
+      override async probeNode(nodeId: string): ReturnType<MemoryCluster['probeNode']> {
+        const answer = await super.probeNode(nodeId);
+        // Its process runs, and it answers only a while later.
+        return nodeId === 'n6' && made.time.nowMs() < startMs + 3_000 ? { ...answer, outcome: 'unreachable' } : answer;
+      }
+    }
+    const made = world(
+      scenario([
+        { id: 'more', at: 1_000, fault: 'scale-out', target: 'all' },
+        { id: 'kill', at: 1_300, fault: 'kill', target: 'n6', durationMs: 9_000 },
+      ]),
+      {},
+      (options) => new Slow(options),
+    );
+    const startMs = made.time.nowMs();
+    await play(made);
+    expect(stepsOf(made.records, 'more')).toContain('confirmed');
+    expect(stepsOf(made.records, 'kill')).toEqual(expect.arrayContaining(wholeLife));
+  });
+
   it('a node restarted inside a cut stays cut, and each heal is its own', async () => {
     const made = world(
       scenario([

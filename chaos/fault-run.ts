@@ -72,6 +72,8 @@ async function inject(context: RunContext, prepared: Extract<Prepared, { kind: '
     if (intent.fault.kind === 'scale-out') {
       const nodeId = await field.call('adding a node', () => cluster.addNode(), 1);
       injected = { ...open, intent: { ...intent, nodeIds: [nodeId] } };
+      // Until it was looked at it belongs to this fault: killed before that, nobody could say that it ever ran.
+      field.reserve(injected);
       evidence = `${nodeId} added`;
     } else {
       evidence = await field.reconcile(open);
