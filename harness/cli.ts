@@ -22,7 +22,7 @@ export type Command =
   | { readonly kind: 'verify'; readonly run: string; readonly resultsDir: string }
   | { readonly kind: 'resume'; readonly run: string; readonly resultsDir: string }
   | { readonly kind: 'report'; readonly run: string; readonly resultsDir: string }
-  | { readonly kind: 'check'; readonly argv: readonly string[] }
+  | { readonly kind: 'check' | 'sim' | 'selftest'; readonly argv: readonly string[] }
   | { readonly kind: 'list' | 'trend'; readonly resultsDir: string }
   | { readonly kind: 'diff'; readonly before: string; readonly after: string; readonly resultsDir: string }
   | { readonly kind: 'serve'; readonly port: number; readonly resultsDir: string }
@@ -58,6 +58,8 @@ const helpColumns = 110;
 export async function parseCommandLine(words: readonly string[], version: string): Promise<Command> {
   // The foreign-history checker has a command line of its own.
   if (words[0] === 'check') return { kind: 'check', argv: words.slice(1) };
+  // So has the simulator.
+  if (words[0] === 'sim' || words[0] === 'selftest') return { kind: words[0], argv: words.slice(1) };
   const argv = await withSystem(words);
   let command: Command | null = null;
   let text = '';
@@ -117,6 +119,8 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
         each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
       (options) => choose({ kind: 'report', run: String(options.run), resultsDir: options.results }),
     )
+    .command('sim', 'Certify on virtual time: one seed, or a sweep over many ("certify sim --help")', {}, () => undefined)
+    .command('selftest', 'Show that deliberately broken stores are caught ("certify selftest --help")', {}, () => undefined)
     .command('check', 'Judge a history of another tool ("certify check --help")', {}, () => undefined)
     .command(
       'reproduce <run>',

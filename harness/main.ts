@@ -37,6 +37,10 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
       return (await import('./commands/verify-command.ts')).reportCommand(command.resultsDir, command.run);
     case 'check':
       return (await import('./commands/check-command.ts')).checkCommand(command.argv);
+    case 'sim':
+      return (await import('./commands/sim-command.ts')).simCommand(command.argv);
+    case 'selftest':
+      return (await import('./commands/sim-command.ts')).selfTestCommand(command.argv);
     case 'list':
       return (await import('./commands/results-commands.ts')).listCommand(command.resultsDir);
     case 'diff':

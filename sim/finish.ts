@@ -13,8 +13,8 @@ import type { CopyReport } from '../zaris/model/client-wire.ts';
 import { type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { SimClient } from './client-host.ts';
-import { nsOf } from './load.ts';
-import type { SimRun } from './run-seed.ts';
+import { nsOf, runOperation } from './load.ts';
+import { extraSession, type SimRun } from './run-seed.ts';
 import { controlLeader } from './sim-cluster.ts';
 
 /** Reads under way at a time. */
@@ -30,7 +30,20 @@ export async function finishRun(run: SimRun, canaries: readonly string[]): Promi
   const client = run.client('final');
   const { world, turns } = run;
   let left = canaries.length;
-  for (const key of canaries) deleteUnseen(run, client, key, () => (left -= 1), maxTries);
+  const session = run.options.sessions + extraSession.canary;
+  const deleteNext = (index: number): void => {
+    const key = canaries[index];
+    if (key === undefined) return;
+    // Then read under the history: the live check must see that it is gone.
+    deleteUnseen(run, client, key, () => {
+      runOperation({ ...run, timeoutMs: readTimeoutMs }, { client, session, operation: { f: 'read', key }, canary: true }, (completion) => {
+        if (completion.kind === 'ok' && completion.value === null) run.canariesSeen.push(key);
+        left -= 1;
+        deleteNext(index + 1);
+      });
+    }, maxTries);
+  };
+  deleteNext(0);
   await turns.run(world.nowMs + readBackBoundMs, () => left === 0);
   const keys = [...run.keys.liveKeys(), ...canaries];
   await run.phase('read-back', () => readBack(run, client, keys));

@@ -85,6 +85,7 @@ export interface SimResult {
   readonly confirmedFaults: number;
   readonly failovers: number;
   readonly handoffs: number;
+  readonly canariesSeen: readonly string[];
   readonly phases: readonly { readonly name: string; readonly fromMs: number; readonly toMs: number }[];
 }
 
@@ -210,6 +211,8 @@ export class SimRun {
   }
 
   canaries: string[] = [];
+  /** Canary keys whose loss a read of the history saw. */
+  readonly canariesSeen: string[] = [];
 
   private async load(): Promise<ChaosOutcome> {
     const { world, options, turns, job } = this;
@@ -332,7 +335,7 @@ export class SimRun {
       seed: this.job.seed, options, schedule: this.schedule, traceHash: world.traceHash, judgement, breaches: this.breaches,
       notRecovered: this.notRecovered, overshoots: outcome?.overshoots ?? [], environmentErrors: outcome?.environmentErrors ?? [],
       history, coverage: this.coverage, virtualMs: world.nowMs, wallMs: performance.now() - startedMs, events: world.delivered,
-      confirmedFaults: this.confirmedFaults, failovers: this.epochs.failovers, handoffs: this.epochs.handoffs, phases: this.phases,
+      confirmedFaults: this.confirmedFaults, failovers: this.epochs.failovers, handoffs: this.epochs.handoffs, canariesSeen: this.canariesSeen, phases: this.phases,
     };
   }
 }

@@ -7,6 +7,7 @@
 import type { BrokenStore } from './broken/store.ts';
 import { drawOptions } from './options.ts';
 import { runSim, type SimResult } from './run-seed.ts';
+import { CircleError } from './world.ts';
 
 /** Time that one store gets, ms of the wall. */
 export const selfTestBoundMs = 120_000;
@@ -33,6 +34,16 @@ export function catchOf(store: BrokenStore, result: SimResult): string | null {
   return finding === undefined ? null : `${finding.kind} (${finding.rule}): ${finding.reason}`;
 }
 
+/** Null where the broken nodes ran in circles: a stall, and no catch. */
+async function playOrStall(seed: number, store: BrokenStore): Promise<SimResult | null> {
+  try {
+    return await runSim({ seed, options: drawOptions(seed, store.pins), store });
+  } catch (error) {
+    if (error instanceof CircleError) return null;
+    throw error;
+  }
+}
+
 /** Plays seeds from `firstSeed` on until the store is caught or its time is over. */
 export async function selfTest(store: BrokenStore, firstSeed: number, boundMs = selfTestBoundMs): Promise<SelfTestRow> {
   const startedMs = performance.now();
@@ -40,8 +51,9 @@ export async function selfTest(store: BrokenStore, firstSeed: number, boundMs = 
   let faults = 0;
   let seeds = 0;
   for (let seed = firstSeed; performance.now() - startedMs < boundMs; seed++) {
-    const result = await runSim({ seed, options: drawOptions(seed, store.pins), store });
     seeds += 1;
+    const result = await playOrStall(seed, store);
+    if (result === null) continue;
     operations += result.history.operationCount;
     faults += result.confirmedFaults;
     const finding = catchOf(store, result);

@@ -60,7 +60,7 @@ export function runPart(meta: Meta, endNs: number): RunReport['run'] {
     seed,
     preset: '',
     chaosLevel: textOf(settings['chaosLevel']),
-    cluster: settings['cluster'] === 'process' ? 'process' : 'docker',
+    cluster: settings['cluster'] === 'process' ? 'process' : settings['cluster'] === 'sim' ? 'sim' : 'docker',
     nodeCount: number(settings['nodeCount']),
     replay: replayCommand(settings, seed, runId),
   };
@@ -68,6 +68,7 @@ export function runPart(meta: Meta, endNs: number): RunReport['run'] {
 
 /** The command that plays this run again: same faults by file, same workload by seed. */
 function replayCommand(settings: StoredSettings, seed: string, runId: string): string {
+  if (settings['cluster'] === 'sim') return textOf(settings['replay']);
   const words = [
     'npm run certify --',
     `--duration ${number(settings['durationMs']) / 1_000}s`,

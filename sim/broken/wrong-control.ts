@@ -2,8 +2,9 @@
 import type { ControlCommand } from '../../zaris/control/commands.ts';
 import type { ControlState, PartitionRuntime } from '../../zaris/control/state.ts';
 import type { Controller } from '../../zaris/control/controller.ts';
-import { type Incarnation, type Member, hasMember } from '../../zaris/model/ids.ts';
+import { type Incarnation, type Member, hasMember, memberName } from '../../zaris/model/ids.ts';
 import type { Node } from '../../zaris/node/node.ts';
+import type { Possession, PossessionInput } from '../../zaris/partition/rules.ts';
 import { type BrokenStore, exchange, inside } from './store.ts';
 
 const base = { durationMs: '60000', chaos: 'brutal', moments: 'true', nodes: '5', lossChance: '0', slowNodeMs: '0', requestTimeoutMs: '10000' } as const;
@@ -56,7 +57,7 @@ export const uncleanElection: BrokenStore = {
   name: 'eligible-set-ignored',
   doc: 'with no in-sync member in reach any live replica is promoted, instead of waiting for an eligible one',
   expects: ['lost', 'stale', 'resurrected', 'diverged'],
-  pins: { ...base, rf: '3', nodes: '7', faults: 'isolate,pause', meanLatencyMs: '1', partitions: '4' },
+  pins: { ...base, durationMs: '120000', rf: '3', nodes: '7', faults: 'kill,halves,isolate', meanLatencyMs: '1', partitions: '16', suspectEscalationMs: '1500' },
   policy: { mayStall: true },
   alter(node) {
     anyCandidate(node);
@@ -67,12 +68,30 @@ export const uncleanElection: BrokenStore = {
   },
 };
 
+/** A source that turned out to have nothing more is not asked for ever (it may be a successor, empty, under the same name). */
+function askOnce(node: Node): void {
+  const asked = new Set<string>();
+  const { rules } = node.planes.data;
+  inside(node.planes.data)['rules'] = {
+    ...rules,
+    provePossession(input: PossessionInput): Possession {
+      const proof = rules.provePossession(input);
+      if (proof.kind !== 'synchronise') return proof;
+      const question = `${memberName(proof.source)} ${input.own.term} ${input.own.seq}`;
+      if (asked.has(question)) return { kind: 'possessed' };
+      asked.add(question);
+      return proof;
+    },
+  };
+}
+
 export const noIncarnation: BrokenStore = {
   name: 'no-incarnation',
   doc: 'takes a restarted process for its predecessor',
   expects: ['lost', 'stale', 'resurrected', 'diverged', 'phantom'],
   pins: { ...base, rf: '3', faults: 'kill', restartMs: '40', logKeepEntries: '16', partitions: '4' },
   alter(node) {
+    askOnce(node);
     exchange<[ControlCommand & { kind: 'register' }], unknown>(stateOf(node), 'register', (register) => (command) => {
       const state = stateOf(node);
       const known = state.node(command.nodeId);

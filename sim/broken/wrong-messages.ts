@@ -45,7 +45,7 @@ export const forgetfulSnapshot: BrokenStore = {
   name: 'snapshot-without-records',
   doc: 'a snapshot carries the values but not the exactly-once records',
   expects: ['duplicated', 'lost', 'not-linearizable', 'phantom', 'stale'],
-  pins: { ...base, rf: '2', faults: 'kill', breaksPerMinute: '240', logKeepEntries: '16', mix: 'counters:3,create:1,lists:1', meanLatencyMs: '20', ratePerSecond: '200', sessions: '32' },
+  pins: { ...base, rf: '3', faults: 'kill,client-partition', requestTimeoutMs: '60000', logKeepEntries: '16', holdDownMs: '500', mix: 'counters:3,create:1,lists:1', ratePerSecond: '200', sessions: '32' },
   effects: rewrite((message) => (message.kind === 'snapshot-chunk' ? { ...message, clients: [] } : message)),
 };
 

@@ -1,0 +1,157 @@
+/** `certify sim` and `certify selftest`: the simulator's command lines. A single seed ends in a ledger and the normal report. */
+import { join } from 'node:path';
+import Table from 'cli-table3';
+import yargs, { type Argv } from 'yargs';
+import { runSelfTestCommand, runSweepCommand } from '../../sim/command.ts';
+import { describeOptions, drawOptions, type Pins, SimOptionError, type SimOptions } from '../../sim/options.ts';
+import { outcomeOf } from '../../sim/outcome.ts';
+import { runSim } from '../../sim/run-seed.ts';
+import { replayCommand } from '../../sim/sweep.ts';
+import { writeLedger } from '../../sim/write-ledger.ts';
+import { formatSchedule } from '../../chaos/schedule-file.ts';
+import { currentHost } from '../assemble/head-part.ts';
+import { UsageError } from '../errors.ts';
+import { judgeFolder } from '../judge-folder.ts';
+import { parseDuration, parseInteger, parseSeed } from '../parse.ts';
+import { createRunFolder, runIdOf, writeVerdict, writeWhole } from '../results.ts';
+import { randomSeed } from '../seed.ts';
+import { defaults } from '../settings.ts';
+import { zaris } from '../systems/zaris.ts';
+import type { VerdictReason } from '../verdict.ts';
+
+const helpColumns = 110;
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Reads words with a parser of its own. Null: help was asked for, and printed. */
+async function parsed<T>(argv: readonly string[], build: (parser: Argv) => Argv<T>, name: string): Promise<T | null> {
+  let text = '';
+  const parser = build(yargs([...argv]).scriptName(`certify ${name}`))
+    .parserConfiguration({ 'parse-numbers': false, 'camel-case-expansion': false })
+    .strict()
+    .version(false)
+    .alias('h', 'help')
+    .wrap(helpColumns)
+    .exitProcess(false)
+    .showHelpOnFail(false)
+    .fail((message: string | null, error: Error | undefined) => {
+      if (error instanceof Error && error.name !== 'YError') throw error;
+      throw new UsageError(`${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify ${name} --help" explains the options.`);
+    });
+  const options = (await parser.parseAsync([...argv], {}, (_error: Error | undefined, _parsed: unknown, output: string) => {
+    text = output;
+  })) as T;
+  if (text === '') return options;
+  print(text);
+  return null;
+}
+
+const word = { string: true, requiresArg: true } as const;
+
+const simOptions = (parser: Argv) =>
+  parser
+    .usage('Certifies Zaris on virtual time: the same node, client, workloads, faults and verifier, hours in seconds.\n\nUsage: $0 --seed N [options]   one run with the normal report\n       $0 --seeds COUNT [options]  a sweep')
+    .options({
+      seed: { ...word, describe: 'Seed of the run, or the first of a sweep (else they follow from the commit)' },
+      seeds: { ...word, describe: 'Play so many seeds' },
+      duration: { ...word, default: '10m', describe: 'Virtual time of load and faults' },
+      rf: { ...word, describe: 'Replication factor (else drawn)' },
+      nodes: { ...word, describe: 'Nodes (else drawn)' },
+      pin: { string: true, requiresArg: true, array: true, default: [] as string[], describe: 'Pin an option, as in --pin sessions=16; may stand more than once' },
+      jobs: { ...word, default: '2', describe: 'Threads of a sweep' },
+      'stop-at-first': { boolean: true, default: false, describe: 'End a sweep at its first failure' },
+      results: { ...word, default: defaults.results, describe: 'Folder of the results' },
+    });
+
+export async function simCommand(argv: readonly string[]): Promise<number> {
+  const options = await parsed(argv, simOptions, 'sim');
+  if (options === null) return 0;
+  const pins = pinsOf(options);
+  const seed = options.seed === undefined ? null : parseSeed(options.seed);
+  return asUsage(async () => {
+    if (options.seeds === undefined) return oneSeed(seed ?? randomSeed(), pins, options.results);
+    const seeds = parseInteger(options.seeds, '--seeds', 1, 10_000_000);
+    return runSweepCommand({ seeds, firstSeed: seed, pins, jobs: parseInteger(options.jobs, '--jobs', 1, 64), stopAtFirst: options['stop-at-first'], print });
+  });
+}
+
+function pinsOf(options: { readonly pin: readonly string[]; readonly duration: string; readonly rf?: string | undefined; readonly nodes?: string | undefined }): Pins {
+  const pins: Record<string, string> = { durationMs: String(parseDuration(options.duration, '--duration')) };
+  if (options.rf !== undefined) pins['rf'] = options.rf;
+  if (options.nodes !== undefined) pins['nodes'] = options.nodes;
+  for (const pair of options.pin) {
+    const at = pair.indexOf('=');
+    if (at <= 0) throw new UsageError(`--pin must look like sessions=16, not "${pair}".`);
+    pins[pair.slice(0, at)] = pair.slice(at + 1);
+  }
+  return pins;
+}
+
+async function asUsage<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SimOptionError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+/** Plays one seed, writes its ledger, and judges that as any other run's. */
+async function oneSeed(seed: number, pins: Pins, resultsDir: string): Promise<number> {
+  const options = drawOptions(seed, pins);
+  print(`Seed ${seed}: ${describeOptions(options)}`);
+  const result = await runSim({ seed, options, checkers: true, keepRows: true });
+  const outcome = outcomeOf(result);
+  print(
+    `${(result.virtualMs / 60_000).toFixed(1)} min simulated in ${(result.wallMs / 1_000).toFixed(1)} s: ${outcome.operations} operations, ${outcome.confirmedFaults} faults, ` +
+      `${outcome.failovers} failovers, trace ${outcome.traceHash}`,
+  );
+  const reasons: VerdictReason[] = [];
+  for (const { atMs, where, why } of result.breaches) reasons.push({ verdict: 'violated', reason: `Invariant broken on ${where} at ${Math.round(atMs)} ms: ${why}` });
+  if (result.notRecovered !== null) reasons.push({ verdict: 'not-recovered', reason: `Liveness: ${result.notRecovered}.` });
+  for (const error of result.environmentErrors) reasons.push({ verdict: 'environment', reason: error });
+  const runId = runIdOf(Date.now(), seed, process.pid);
+  const folder = createRunFolder(resultsDir, runId);
+  writeWhole(folder.schedule, `${formatSchedule(result.schedule)}\n`);
+  await writeLedger(result, {
+    path: folder.ledger, runId, settings: settingsOf(seed, options, pins), host: currentHost(), build: 'this working tree', reasons,
+    contract: zaris.contract({ clusterId: 'sim', nodeCount: options.nodes, replicationFactor: options.rf, minInSync: options.minInSync, partitionCount: options.partitions }),
+    canarySeenLive: result.canariesSeen,
+  });
+  const judged = judgeFolder(folder.path, process.stdout.isTTY === true);
+  writeVerdict(folder, { runId, verdict: judged.verdict, exitCode: judged.exitCode, headline: judged.headline });
+  for (const line of judged.lines) print(line);
+  print(`Again: ${replayCommand(seed, pins)}   (${join(folder.path, 'report.html')})`);
+  return judged.exitCode;
+}
+
+function settingsOf(seed: number, options: SimOptions, pins: Pins): Record<string, unknown> {
+  const { rf, nodes, partitions, chaos, mix, maxOperations: _unbounded, ...rest } = options;
+  return {
+    ...rest, seed, replicationFactor: rf, nodeCount: nodes, partitionCount: partitions, chaosLevel: chaos, workload: mix, cluster: 'sim', system: 'zaris',
+    contract: 'durable', replay: replayCommand(seed, pins), nodeEntry: null,
+  };
+}
+
+const selfTestOptions = (parser: Argv) =>
+  parser
+    .usage('Runs deliberately broken stores; the verifier must catch every one of them.\n\nUsage: $0 [--only NAME]')
+    .options({
+      cluster: { ...word, default: 'sim', choices: ['sim'], describe: 'Where they run' },
+      only: { ...word, describe: 'One broken store by name' },
+      seed: { ...word, describe: 'First seed' },
+      limit: { ...word, default: '2m', describe: 'Time for each store' },
+    });
+
+export async function selfTestCommand(argv: readonly string[]): Promise<number> {
+  const options = await parsed(argv, selfTestOptions, 'selftest');
+  if (options === null) return 0;
+  const firstSeed = options.seed === undefined ? null : parseSeed(options.seed);
+  const boundMs = parseDuration(options.limit, '--limit');
+  const rows = await asUsage(() => runSelfTestCommand({ only: options.only ?? null, firstSeed, boundMs, print: (line) => process.stderr.write(`${line}\n`) }));
+  const table = new Table({ head: ['broken store', 'finding', 'seeds', 'operations', 'faults', 'seconds'], style: { head: [], border: [] }, wordWrap: true, colWidths: [28, 60, 7, 12, 8, 9] });
+  for (const row of rows) table.push([row.name, row.finding ?? 'NOT CAUGHT', row.seeds, row.operations, row.faults, (row.wallMs / 1_000).toFixed(1)]);
+  print(table.toString());
+  const missed = rows.filter((row) => !row.isCaught);
+  print(missed.length === 0 ? `All ${rows.length} broken stores were caught.` : `${missed.length} of ${rows.length} were not caught: ${missed.map((row) => row.name).join(', ')}.`);
+  return missed.length === 0 ? 0 : 1;
+}
