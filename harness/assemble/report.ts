@@ -138,9 +138,10 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
   return withoutClaims({ ...judged, verdict });
 }
 
-/** Bounds are claimed by a certificate alone. */
+/** Bounds are claimed by a certificate alone, and not by one that lets losses pass. */
 function withoutClaims(report: RunReport): RunReport {
-  if (report.verdict.kind === 'certified') return report;
+  const { kind, permittedLosses } = report.verdict;
+  if (kind === 'certified' && permittedLosses === 0) return report;
   return { ...report, strength: { ...report.strength, perFailoverBound95: null, perWriteBound95: null } };
 }
 

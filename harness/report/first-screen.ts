@@ -180,8 +180,8 @@ function losses(report: RunReport): LossLine[] {
 function verdictWordsOf({ verdict }: RunReport): { tone: Tone; sign: string; word: string } {
   const { permittedLosses, permittedAnomalies } = verdict;
   if (verdict.kind !== 'certified' || permittedLosses + permittedAnomalies === 0) return words[verdict.kind];
-  const others = permittedAnomalies === 0 ? '' : ` and ${plural(permittedAnomalies, 'other finding')}`;
-  return { tone: 'unsure', sign: '!', word: `${plural(permittedLosses, 'write')} lost${others}, permitted by contract ${verdict.contract}` };
+  const others = permittedAnomalies === 0 ? '' : `, and ${plural(permittedAnomalies, 'finding')} that follow from it`;
+  return { tone: 'unsure', sign: '!', word: `${plural(permittedLosses, 'write')} lost, permitted by contract ${verdict.contract}${others}` };
 }
 
 /** Everything the first screen says. */

@@ -108,7 +108,7 @@ function checkTime(analysis: KeyAnalysis, i: number, { returned, invoked, known 
   const certain = returned.all[inBefore] as number;
   const low = certain + (invoked.negative[begun] as number) - (returned.negative[inBefore] as number);
   const high = certain + (invoked.positive[begun] as number) - (returned.positive[inBefore] as number);
-  if (sum < low - known) reportLow(analysis, i, lastReturned(analysis, history.invokeNs[i] as number), `the sum is ${sum}, and acknowledged additions alone make at least ${low}`, report);
+  if (sum < low - known) reportLow(analysis, i, lastReturned(analysis, history.invokeNs[i] as number, sum), `the sum is ${sum}, and acknowledged additions alone make at least ${low}`, report);
   else if (sum > high) report({ kind: history.source[i] === sourceCode.replica ? 'diverged' : 'duplicated', rule: 'counter-sum', subject: i, witness: -1, reason: `the sum is ${sum}, and all additions that may have happened make at most ${high}` });
   return Math.max(0, low - sum);
 }
@@ -150,14 +150,17 @@ function reportLow(analysis: KeyAnalysis, i: number, subject: number, reason: st
   report({ kind, rule: 'counter-sum', subject: subject >= 0 ? subject : i, witness: i, reason });
 }
 
-function lastReturned(analysis: KeyAnalysis, beforeNs: number): number {
+/** The last acknowledged addition before a moment; one that had shown a higher sum comes first, since what is shown now cannot hold it. */
+function lastReturned(analysis: KeyAnalysis, beforeNs: number, sum: number): number {
   const { history } = analysis;
   let last = -1;
+  let higher = -1;
   for (let i = 0; i < history.operationCount; i++) {
     if (history.f[i] !== kindCode.add || history.outcome[i] !== outcomeCode.ok || (history.returnNs[i] as number) >= beforeNs) continue;
     if (last < 0 || (history.returnNs[i] as number) > (history.returnNs[last] as number)) last = i;
+    if ((history.number[i] as number) > sum && (higher < 0 || (history.returnNs[i] as number) > (history.returnNs[higher] as number))) higher = i;
   }
-  return last;
+  return higher >= 0 ? higher : last;
 }
 
 function lastAtOrBelow(witness: VersionWitness, rows: readonly number[], code: number): number {
