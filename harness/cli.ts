@@ -9,6 +9,7 @@ import { exportFormats, type ExportWish } from './commands/export-wish.ts';
 import { parseInteger } from './parse.ts';
 import { randomSeed } from './seed.ts';
 import { UsageError } from './errors.ts';
+import { withScenario } from './scenario.ts';
 import { withSystem } from './system-options.ts';
 import { epilogue, examples } from './help.ts';
 import { addRunOptions, type RawOptions, resolveSettings } from './run-options.ts';
@@ -60,7 +61,7 @@ export async function parseCommandLine(words: readonly string[], version: string
   if (words[0] === 'check') return { kind: 'check', argv: words.slice(1) };
   // So has the simulator.
   if (words[0] === 'sim' || words[0] === 'selftest') return { kind: words[0], argv: words.slice(1) };
-  const argv = await withSystem(words);
+  const argv = await withSystem(withScenario(words));
   let command: Command | null = null;
   let text = '';
   const parser = build(argv, version, (chosen) => {
