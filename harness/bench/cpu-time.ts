@@ -48,7 +48,7 @@ export class CpuWatch {
 export function describeMachine(workDir: string): string {
   const [minute = 0] = loadavg();
   const model = cpus()[0]?.model.trim() ?? 'unknown CPU';
-  const disk = fileSystems.get(Number(statfsSync(workDir).type)) ?? 'unknown file system';
+  const disk = fileSystems.get(statfsSync(workDir).type) ?? 'unknown file system';
   const kernel = execFileSync('uname', ['-sr'], { encoding: 'utf8' }).trim();
   return [
     `${availableParallelism()} CPUs (${model}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${kernel}, Node ${process.versions.node}, disks on ${disk}`,

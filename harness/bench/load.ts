@@ -54,9 +54,9 @@ export async function measure(
   let failures = 0;
   let firstFailure: string | null = null;
   let isCounting = false;
-  let isOver = false;
+  const end = { isOver: false };
   const run = async (writer: Writer, index: number): Promise<void> => {
-    for (let turn = 0; !isOver; turn++) {
+    for (let turn = 0; !end.isOver; turn++) {
       const beganMs = performance.now();
       try {
         await writer.put(keyOf(index, turn % options.keysPerWriter), value);
@@ -78,7 +78,7 @@ export async function measure(
   isCounting = false;
   const seconds = (performance.now() - sinceMs) / 1000;
   const { own, others } = watch.read();
-  isOver = true;
+  end.isOver = true;
   await Promise.all(running);
   return {
     perSecond: histogram.totalCount / seconds,

@@ -27,9 +27,9 @@ async function measureCalls(
   operation: (key: string) => Promise<{ readonly isSuccess: boolean; readonly status: string }>,
 ): Promise<number> {
   let count = 0;
-  let isOver = false;
+  const end = { isOver: false };
   const loop = async (index: number): Promise<void> => {
-    for (let turn = index; !isOver; turn += inFlight) {
+    for (let turn = index; !end.isOver; turn += inFlight) {
       const result = await operation(`pipeline-${turn % keyCount}`);
       if (!result.isSuccess) throw new Error(`an operation ended with ${result.status}`);
       count++;
@@ -43,7 +43,7 @@ async function measureCalls(
     await Promise.race([pause(plan.measureMs, context.signal), loops]);
     return ((count - before) * 1000) / (performance.now() - sinceMs);
   } finally {
-    isOver = true;
+    end.isOver = true;
     await loops;
   }
 }
