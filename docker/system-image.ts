@@ -18,7 +18,12 @@ import { sourceFiles } from './image.ts';
 
 /** What an image is made from. */
 export type SystemImageSource =
-  | { readonly kind: 'packages'; readonly packages: readonly string[]; readonly publicImage: string | null; readonly program: string }
+  | {
+      readonly kind: 'packages';
+      readonly packages: readonly string[];
+      readonly publicImage: string | null;
+      readonly program: string;
+    }
   | { readonly kind: 'image'; readonly image: string }
   | { readonly kind: 'folder'; readonly path: string };
 
@@ -119,7 +124,12 @@ async function install(docker: Docker, { base, packages, program, tag }: Install
 
 async function fromFolder(options: BaseImageOptions, base: string, path: string): Promise<Made> {
   const files = sourceFiles(path, ['.']);
-  const content = files.map((file) => [file, createHash('sha256').update(readFileSync(join(path, file))).digest('hex')]);
+  const content = files.map((file) => [
+    file,
+    createHash('sha256')
+      .update(readFileSync(join(path, file)))
+      .digest('hex'),
+  ]);
   const name = `${repository}:${tagOf([base, content])}`;
   if (await hasImage(options.docker, name)) return { name, origin: path };
   options.say(`Building the image ${name} from ${path}`);

@@ -19,7 +19,9 @@ export async function loadSystem(name: string): Promise<System> {
   if (isPath(name)) return loadFile(name);
   const found = await systemNamed(name);
   if (found === null)
-    throw new UsageError(`There is no system "${name}"; there are ${describeSystems()}, or give a file such as ./my-system.ts.`);
+    throw new UsageError(
+      `There is no system "${name}"; there are ${describeSystems()}, or give a file such as ./my-system.ts.`,
+    );
   return found;
 }
 

@@ -32,7 +32,8 @@ export function missingFor(kind: WorkloadKind, capabilities: Capabilities): read
     const capability = capabilityOf[need];
     return capability === null || capabilities[capability] ? [] : [capability];
   });
-  if (kind.casWhereVersions === true && capabilities.versions && !capabilities.compareAndSet) missing.push('compareAndSet');
+  if (kind.casWhereVersions === true && capabilities.versions && !capabilities.compareAndSet)
+    missing.push('compareAndSet');
   return [...new Set(missing)];
 }
 
@@ -67,7 +68,11 @@ function joinVariant(argv: readonly string[]): readonly string[] {
     (word, index) => word !== '--profile' && argv[index - 1] !== '--profile' && word !== `--profile=${profile}`,
   );
   return without.map((word, index) =>
-    word === `--system=${name}` ? `${word}:${profile}` : without[index - 1] === '--system' ? `${word}:${profile}` : word,
+    word === `--system=${name}`
+      ? `${word}:${profile}`
+      : without[index - 1] === '--system'
+        ? `${word}:${profile}`
+        : word,
   );
 }
 
@@ -89,13 +94,17 @@ function shapeWords(argv: readonly string[], { name, shape }: System): string[] 
   if (shape.everyNodeHoldsAll) {
     if (copies === null) added.push('--rf', nodes);
     else if (copies !== nodes)
-      throw new UsageError(`Every node of ${name} holds every key, so --rf is the number of nodes (${nodes}), not ${copies}.`);
+      throw new UsageError(
+        `Every node of ${name} holds every key, so --rf is the number of nodes (${nodes}), not ${copies}.`,
+      );
   } else if (copies === null && Number(nodes) < defaults.rf) added.push('--rf', nodes);
   const partitions = wordOf(argv, 'partitions');
   if (shape.partitions !== null) {
     if (partitions === null) added.push('--partitions', String(shape.partitions));
     else if (partitions !== String(shape.partitions))
-      throw new UsageError(`${name} has ${shape.partitions} partition${shape.partitions === 1 ? '' : 's'}, so --partitions cannot be ${partitions}.`);
+      throw new UsageError(
+        `${name} has ${shape.partitions} partition${shape.partitions === 1 ? '' : 's'}, so --partitions cannot be ${partitions}.`,
+      );
   }
   return added;
 }
@@ -112,7 +121,9 @@ function workloadWords(argv: readonly string[], system: System): string[] {
   for (const { kind } of parsed.mix) {
     const missing = missingFor(kind, system.capabilities);
     if (missing.length > 0)
-      throw new UsageError(`The workload "${kind.name}" needs ${missing.join(', ')}, which ${system.name} does not offer.`);
+      throw new UsageError(
+        `The workload "${kind.name}" needs ${missing.join(', ')}, which ${system.name} does not offer.`,
+      );
   }
   return [];
 }

@@ -56,7 +56,11 @@ function connect({ addresses, nowMs }: ConnectOptions): RunningSystem {
           atMs: nowMs(),
           leader: primary,
           voters: nodeIds, // of whom a majority must work for your store to decide anything; [] without such a rule
-          nodes: nodeIds.map((nodeId) => ({ nodeId, incarnation: fillIn('how often its process has started'), alive: fillIn('whether it answers') })),
+          nodes: nodeIds.map((nodeId) => ({
+            nodeId,
+            incarnation: fillIn('how often its process has started'),
+            alive: fillIn('whether it answers'),
+          })),
           minInSync: 2,
           partitions: [partition],
         };
@@ -64,7 +68,8 @@ function connect({ addresses, nowMs }: ConnectOptions): RunningSystem {
     },
     partitionOf: () => 0,
     bootstrap: async () => fillIn('wait until every partition is Healthy and serving; throw after deadlineMs'),
-    facts: async () => fillIn('copies, copies needed to acknowledge, partitions and versions, read from the live cluster'),
+    facts: async () =>
+      fillIn('copies, copies needed to acknowledge, partitions and versions, read from the live cluster'),
     peek: async () => null,
     events: async () => [],
     nodeAdded: () => undefined,

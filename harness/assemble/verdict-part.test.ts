@@ -21,21 +21,33 @@ function verdictOf({ asked, durable, permits, totals }: Case): RunReport {
     missingEvidence: [],
     counts: { reportedLosses: new Map() },
   } as unknown as Judgement;
-  const contract = { acknowledgement: 'x', durable, permittedLoss: durable ? null : 'any failover', ...(permits === undefined ? {} : { permits }) };
-  const meta = (key: string): unknown => (key === 'settings' ? { contract: asked } : key === 'facts' ? { contract } : undefined);
+  const contract = {
+    acknowledgement: 'x',
+    durable,
+    permittedLoss: durable ? null : 'any failover',
+    ...(permits === undefined ? {} : { permits }),
+  };
+  const meta = (key: string): unknown =>
+    key === 'settings' ? { contract: asked } : key === 'facts' ? { contract } : undefined;
   const report: RunReport = { ...emptyReport(), canary: { outcome: 'caught', checks: [] } };
   const verdict = verdictPart(report, { judgement, reasons: [], interruptedBy: null, meta, isIncomplete: false });
   return { ...report, preliminary: false, verdict };
 }
 
-const totals = [['lost', 3], ['stale', 2], ['unknown', 1]] as const;
+const totals = [
+  ['lost', 3],
+  ['stale', 2],
+  ['unknown', 1],
+] as const;
 const asyncStore = { durable: false, permits: ['stale'] } as const;
 
 describe('what a declared contract excuses', () => {
   it('lets the losses and findings that it names pass, and says so first', () => {
     const report = verdictOf({ asked: 'declared', ...asyncStore, totals });
     expect(report.verdict).toMatchObject({ kind: 'certified', exitCode: 0, permittedLosses: 3, permittedAnomalies: 2 });
-    expect(firstScreen(report).word).toBe('3 writes lost, permitted by contract declared, and 2 findings that follow from it');
+    expect(firstScreen(report).word).toBe(
+      '3 writes lost, permitted by contract declared, and 2 findings that follow from it',
+    );
     expect(firstScreen(report).tone).toBe('unsure');
   });
 
@@ -43,7 +55,17 @@ describe('what a declared contract excuses', () => {
     ['nobody asked for it', { asked: 'durable', ...asyncStore, totals }],
     ['the store claims to lose nothing', { asked: 'declared', durable: true, totals }],
     ['a finding is not among those it names', { asked: 'declared', durable: false, permits: [], totals }],
-    ['a finding can never be excused', { asked: 'declared', ...asyncStore, totals: [['lost', 1], ['phantom', 1]] }],
+    [
+      'a finding can never be excused',
+      {
+        asked: 'declared',
+        ...asyncStore,
+        totals: [
+          ['lost', 1],
+          ['phantom', 1],
+        ],
+      },
+    ],
   ])('excuses nothing when %s', (_why, given) => {
     expect(verdictOf(given).verdict).toMatchObject({ kind: 'violated', exitCode: 1 });
   });

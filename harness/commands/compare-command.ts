@@ -16,12 +16,15 @@ export interface CompareWish {
 
 /** Returns 0; a comparison passes no judgement. Throws UsageError for a run that is not there. */
 export function compareCommand({ runs, resultsDir, out }: CompareWish): number {
-  if (runs.length < fewestRuns) throw new UsageError('A comparison needs at least two runs; "certify list" shows what there is.');
+  if (runs.length < fewestRuns)
+    throw new UsageError('A comparison needs at least two runs; "certify list" shows what there is.');
   const reports = runs.map((name) => {
     try {
       return findRun(resultsDir, name).report;
     } catch (error) {
-      throw new UsageError(`The run "${name}" cannot be compared (${messageOf(error)}); "certify list" shows what there is.`);
+      throw new UsageError(
+        `The run "${name}" cannot be compared (${messageOf(error)}); "certify list" shows what there is.`,
+      );
     }
   });
   const comparison = compareRuns(reports);

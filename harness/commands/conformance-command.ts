@@ -37,7 +37,8 @@ export async function conformanceCommand({ system: name, cluster: kind }: Confor
     await running.bootstrap(startLimitMs, new AbortController().signal);
   } catch (error) {
     print(`✕ bootstrap: bootstrap() rejected (${messageOf(error)}); it must resolve once every partition is healthy.`);
-    for (const nodeId of cluster.cluster.nodeIds()) print(`  ${nodeId}: ${(await cluster.logTail(nodeId)).slice(-500)}`);
+    for (const nodeId of cluster.cluster.nodeIds())
+      print(`  ${nodeId}: ${(await cluster.logTail(nodeId)).slice(-500)}`);
     return exitProblems;
   }
   const checks = await checkRunning({
@@ -47,7 +48,11 @@ export async function conformanceCommand({ system: name, cluster: kind }: Confor
     onCheck: ({ name: check, problem }) => print(problem === null ? `✓ ${check}` : `✕ ${check}: ${problem}`),
   });
   const wrong = checks.filter((check) => check.problem !== null).length;
-  print(wrong === 0 ? `${system.name} keeps to the port: ${checks.length} checks.` : `${wrong} of ${checks.length} checks failed.`);
+  print(
+    wrong === 0
+      ? `${system.name} keeps to the port: ${checks.length} checks.`
+      : `${wrong} of ${checks.length} checks failed.`,
+  );
   return wrong === 0 ? 0 : exitProblems;
 }
 

@@ -5,7 +5,13 @@
  * What this finds would otherwise show up as a lost write, or hide one. The checks end with the nodes killed: an adapter that calls an
  * unknown outcome `fail`, or rejects, is the most dangerous kind.
  */
-import { compareVersions, type Completion, type Operation, type StoreClient, type Version } from '../../workloads/port.ts';
+import {
+  compareVersions,
+  type Completion,
+  type Operation,
+  type StoreClient,
+  type Version,
+} from '../../workloads/port.ts';
 import type { Cluster } from '../../chaos/ports.ts';
 import type { RunningSystem, System } from '../systems/system.ts';
 
@@ -35,7 +41,8 @@ export interface ConformanceSubject {
 /** A failed check; its message is the sentence. */
 class Problem extends Error {}
 
-const shown = (completion: Completion | null): string => (completion === null ? 'nothing' : JSON.stringify(completion).slice(0, 200));
+const shown = (completion: Completion | null): string =>
+  completion === null ? 'nothing' : JSON.stringify(completion).slice(0, 200);
 
 /** Runs every check that the adapter's capabilities ask for. Kills all nodes at the end. */
 export async function checkRunning(subject: ConformanceSubject): Promise<readonly ConformanceCheck[]> {
@@ -90,17 +97,29 @@ class Kit {
 
   async status(): Promise<void> {
     const status = await this.subject.running.status.status();
-    if (status === null) throw new Problem('status.status() is null although bootstrap() has resolved; it must tell the nodes and partitions.');
+    if (status === null)
+      throw new Problem(
+        'status.status() is null although bootstrap() has resolved; it must tell the nodes and partitions.',
+      );
     const nodeIds = this.subject.cluster.nodeIds();
     for (const { nodeId } of status.nodes)
-      if (!nodeIds.includes(nodeId)) throw new Problem(`status.status() names node "${nodeId}", but the nodes are ${nodeIds.join(', ')}.`);
-    if (status.partitions.length === 0) throw new Problem('status.status() has no partitions; a store without any has one, number 0.');
+      if (!nodeIds.includes(nodeId))
+        throw new Problem(`status.status() names node "${nodeId}", but the nodes are ${nodeIds.join(', ')}.`);
+    if (status.partitions.length === 0)
+      throw new Problem('status.status() has no partitions; a store without any has one, number 0.');
     for (const { partition, primary, inSync, health, serving, epoch } of status.partitions) {
-      if (primary !== null && !nodeIds.includes(primary)) throw new Problem(`status.status() names "${primary}" as primary, which is no node.`);
+      if (primary !== null && !nodeIds.includes(primary))
+        throw new Problem(`status.status() names "${primary}" as primary, which is no node.`);
       if (health !== 'Healthy' || !serving)
-        throw new Problem(`status.status() calls partition ${partition} ${health}, serving ${serving}, right after bootstrap(); bootstrap() must wait until it is Healthy and serving.`);
-      if (inSync.length === 0) throw new Problem(`status.status() has nobody in sync in partition ${partition}; at least its primary is.`);
-      if (!Number.isInteger(epoch) || epoch < 0) throw new Problem(`status.status() gives partition ${partition} the epoch ${epoch}; it must be a whole number that rises with every change.`);
+        throw new Problem(
+          `status.status() calls partition ${partition} ${health}, serving ${serving}, right after bootstrap(); bootstrap() must wait until it is Healthy and serving.`,
+        );
+      if (inSync.length === 0)
+        throw new Problem(`status.status() has nobody in sync in partition ${partition}; at least its primary is.`);
+      if (!Number.isInteger(epoch) || epoch < 0)
+        throw new Problem(
+          `status.status() gives partition ${partition} the epoch ${epoch}; it must be a whole number that rises with every change.`,
+        );
     }
     const again = await this.subject.running.status.status();
     for (const { partition, epoch } of status.partitions) {
@@ -112,7 +131,8 @@ class Kit {
   async facts(): Promise<void> {
     const facts = await this.subject.running.facts();
     for (const name of ['replicationFactor', 'minInSync', 'partitions'] as const)
-      if (!Number.isInteger(facts[name]) || facts[name] < 1) throw new Problem(`facts() gives ${name} ${facts[name]}; it must be a whole number of at least 1.`);
+      if (!Number.isInteger(facts[name]) || facts[name] < 1)
+        throw new Problem(`facts() gives ${name} ${facts[name]}; it must be a whole number of at least 1.`);
   }
 
   async placement(): Promise<void> {
@@ -121,8 +141,11 @@ class Kit {
       const key = `k${index}`;
       const partition = this.subject.running.partitionOf(key);
       if (!Number.isInteger(partition) || partition < 0 || partition >= partitions)
-        throw new Problem(`partitionOf("${key}") is ${partition}; it must be a whole number from 0 to ${partitions - 1}.`);
-      if (this.subject.running.partitionOf(key) !== partition) throw new Problem(`partitionOf("${key}") gives different answers.`);
+        throw new Problem(
+          `partitionOf("${key}") is ${partition}; it must be a whole number from 0 to ${partitions - 1}.`,
+        );
+      if (this.subject.running.partitionOf(key) !== partition)
+        throw new Problem(`partitionOf("${key}") gives different answers.`);
     }
   }
 
@@ -130,7 +153,9 @@ class Kit {
     const key = 'conformance-a';
     const absent = await this.run({ f: 'read', key });
     if (absent.kind !== 'ok' || absent.value !== null)
-      throw new Problem(`A read of a key that was never written answered ${shown(absent)}; it must be { kind: "ok", value: null }.`);
+      throw new Problem(
+        `A read of a key that was never written answered ${shown(absent)}; it must be { kind: "ok", value: null }.`,
+      );
     await this.written(key, 'one');
     await this.written(key, 'two');
     await this.holds(key, 'two');
@@ -149,11 +174,14 @@ class Kit {
     const key = 'conformance-deleted';
     await this.written(key, 'one');
     const deleted = await this.run({ f: 'delete', key });
-    if (deleted.kind !== 'ok') throw new Problem(`A delete of a key that is there answered ${shown(deleted)}; it must be { kind: "ok" }.`);
+    if (deleted.kind !== 'ok')
+      throw new Problem(`A delete of a key that is there answered ${shown(deleted)}; it must be { kind: "ok" }.`);
     await this.holds(key, null);
     const again = await this.run({ f: 'delete', key });
     if (again.kind !== 'ok' && !(again.kind === 'fail' && again.why === 'condition'))
-      throw new Problem(`A delete of a key that is not there answered ${shown(again)}; it must be "ok", or "fail" with why "condition".`);
+      throw new Problem(
+        `A delete of a key that is not there answered ${shown(again)}; it must be "ok", or "fail" with why "condition".`,
+      );
   }
 
   async sessions(): Promise<void> {
@@ -161,7 +189,9 @@ class Kit {
     await this.written(key, 'first');
     const read = await this.run({ f: 'read', key }, this.second);
     if (read.kind !== 'ok' || read.value !== 'first')
-      throw new Problem(`Another session read ${shown(read)} right after an acknowledged write of "first"; clients must share one store.`);
+      throw new Problem(
+        `Another session read ${shown(read)} right after an acknowledged write of "first"; clients must share one store.`,
+      );
   }
 
   async create(): Promise<void> {
@@ -169,7 +199,9 @@ class Kit {
     await this.acknowledged({ f: 'create', key, value: 'one' });
     const second = await this.run({ f: 'create', key, value: 'two' });
     if (second.kind !== 'fail' || second.why !== 'condition')
-      throw new Problem(`A create of a key that is there answered ${shown(second)}; it must be "fail" with why "condition".`);
+      throw new Problem(
+        `A create of a key that is there answered ${shown(second)}; it must be "fail" with why "condition".`,
+      );
     await this.holds(key, 'one');
   }
 
@@ -178,10 +210,19 @@ class Kit {
     const first = await this.versionOfWrite(key, 'one');
     const second = await this.versionOfWrite(key, 'two');
     if (compareVersions(second, first) <= 0)
-      throw new Problem(`Two writes of one key got the versions ${first.join('/')} and ${second.join('/')}; versions must rise with every write.`);
+      throw new Problem(
+        `Two writes of one key got the versions ${first.join('/')} and ${second.join('/')}; versions must rise with every write.`,
+      );
     const read = await this.run({ f: 'read', key });
-    if (read.kind !== 'ok' || read.version === undefined || read.version === null || compareVersions(read.version, second) !== 0)
-      throw new Problem(`A read answered ${shown(read)}; it must carry the version of the value that it shows, here ${second.join('/')}.`);
+    if (
+      read.kind !== 'ok' ||
+      read.version === undefined ||
+      read.version === null ||
+      compareVersions(read.version, second) !== 0
+    )
+      throw new Problem(
+        `A read answered ${shown(read)}; it must carry the version of the value that it shows, here ${second.join('/')}.`,
+      );
   }
 
   async compareAndSet(): Promise<void> {
@@ -190,7 +231,9 @@ class Kit {
     await this.acknowledged({ f: 'cas', key, value: 'two', expected: first });
     const stale = await this.run({ f: 'cas', key, value: 'three', expected: first });
     if (stale.kind !== 'fail' || stale.why !== 'condition')
-      throw new Problem(`A compare-and-set on an old version answered ${shown(stale)}; it must be "fail" with why "condition".`);
+      throw new Problem(
+        `A compare-and-set on an old version answered ${shown(stale)}; it must be "fail" with why "condition".`,
+      );
     await this.holds(key, 'two');
   }
 
@@ -199,7 +242,9 @@ class Kit {
     const first = await this.acknowledged({ f: 'add', key, delta: 3 });
     const second = await this.acknowledged({ f: 'add', key, delta: 4 });
     if (first.value !== '3' || second.value !== '7')
-      throw new Problem(`Adding 3 and then 4 to a new counter gave ${JSON.stringify(first.value)} and ${JSON.stringify(second.value)}; they must be the sums as text, "3" and "7".`);
+      throw new Problem(
+        `Adding 3 and then 4 to a new counter gave ${JSON.stringify(first.value)} and ${JSON.stringify(second.value)}; they must be the sums as text, "3" and "7".`,
+      );
   }
 
   async timeToLive(): Promise<void> {
@@ -210,7 +255,8 @@ class Kit {
       const read = await this.run({ f: 'read', key });
       return read.kind === 'ok' && read.value === null;
     });
-    if (!gone) throw new Problem(`A value with a time to live of 1 s is still there after ${this.settleLimitMs / 1_000} s.`);
+    if (!gone)
+      throw new Problem(`A value with a time to live of 1 s is still there after ${this.settleLimitMs / 1_000} s.`);
   }
 
   async peek(): Promise<void> {
@@ -225,7 +271,10 @@ class Kit {
         const [own, never] = copy?.keys ?? [];
         return own?.key === key && own.value === 'seen' && never?.value === null;
       });
-      if (!shows) throw new Problem(`peek("${nodeId}") does not show the key that was written, and null for one that was not, in the order asked.`);
+      if (!shows)
+        throw new Problem(
+          `peek("${nodeId}") does not show the key that was written, and null for one that was not, in the order asked.`,
+        );
     }
   }
 
@@ -238,7 +287,9 @@ class Kit {
     for (const operation of refused) {
       const completion = await this.run(operation);
       if (completion.kind !== 'fail' || completion.why !== 'invalid')
-        throw new Problem(`"${operation.f}", which the adapter does not offer, answered ${shown(completion)}; it must be "fail" with why "invalid".`);
+        throw new Problem(
+          `"${operation.f}", which the adapter does not offer, answered ${shown(completion)}; it must be "fail" with why "invalid".`,
+        );
     }
   }
 
@@ -251,12 +302,17 @@ class Kit {
     const late = await this.run({ f: 'write', key: 'conformance-dead', value: 'x' });
     if (late.kind === 'ok') throw new Problem('A write was acknowledged although every node is dead.');
     const read = await this.run({ f: 'read', key: 'conformance-a' });
-    if (read.kind === 'ok') throw new Problem('A read was answered although every node is dead; answers must come from the store.');
+    if (read.kind === 'ok')
+      throw new Problem('A read was answered although every node is dead; answers must come from the store.');
     const status = await running.status.status();
     if (status?.partitions.some((partition) => partition.serving) === true)
       throw new Problem('status.status() calls a partition serving although every node is dead.');
     const [nodeId] = cluster.nodeIds();
-    if (this.subject.definition.capabilities.peek && nodeId !== undefined && (await running.peek(nodeId, 0, ['conformance-a'])) !== null)
+    if (
+      this.subject.definition.capabilities.peek &&
+      nodeId !== undefined &&
+      (await running.peek(nodeId, 0, ['conformance-a'])) !== null
+    )
       throw new Problem('peek() answers for a dead node; it must be null, so that the silence is recorded.');
   }
 
@@ -265,7 +321,12 @@ class Kit {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(
-        () => reject(new Problem(`"${operation.f}" has not ended after ${operationLimitMs / 1_000} s; every operation must end, as "info" when nothing is known.`)),
+        () =>
+          reject(
+            new Problem(
+              `"${operation.f}" has not ended after ${operationLimitMs / 1_000} s; every operation must end, as "info" when nothing is known.`,
+            ),
+          ),
         operationLimitMs,
       );
     });
@@ -283,7 +344,10 @@ class Kit {
 
   private async acknowledged(operation: Operation): Promise<Extract<Completion, { kind: 'ok' }>> {
     const completion = await this.run(operation);
-    if (completion.kind !== 'ok') throw new Problem(`"${operation.f}" on a healthy cluster answered ${shown(completion)}; it must be { kind: "ok" }.`);
+    if (completion.kind !== 'ok')
+      throw new Problem(
+        `"${operation.f}" on a healthy cluster answered ${shown(completion)}; it must be { kind: "ok" }.`,
+      );
     return completion;
   }
 

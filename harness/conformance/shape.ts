@@ -85,15 +85,23 @@ const examplePlan = { clusterId: 'example', nodeCount: 3, replicationFactor: 3, 
 export function shapeProblems(candidate: unknown): readonly string[] {
   const parsed = systemShape.safeParse(candidate);
   if (!parsed.success) return parsed.error.issues.map((issue) => sentence(['system', ...issue.path], issue.message));
-  const system = candidate as { contract(plan: unknown): unknown; capabilities: { versions: boolean; compareAndSet: boolean }; program?: unknown };
+  const system = candidate as {
+    contract(plan: unknown): unknown;
+    capabilities: { versions: boolean; compareAndSet: boolean };
+    program?: unknown;
+  };
   const problems: string[] = [];
   if (system.program === undefined) problems.push('system.program must say what runs on a node.');
   if (system.capabilities.compareAndSet && !system.capabilities.versions)
-    problems.push('system.capabilities.compareAndSet needs versions: a compare-and-set names the version that it expects.');
+    problems.push(
+      'system.capabilities.compareAndSet needs versions: a compare-and-set names the version that it expects.',
+    );
   try {
     const contract = contractShape.safeParse(system.contract(examplePlan));
     if (!contract.success)
-      problems.push(...contract.error.issues.map((issue) => sentence(['system.contract()', ...issue.path], issue.message)));
+      problems.push(
+        ...contract.error.issues.map((issue) => sentence(['system.contract()', ...issue.path], issue.message)),
+      );
     else if (contract.data.durable !== (contract.data.permittedLoss === null))
       problems.push('system.contract() must name a permittedLoss exactly where it is not durable.');
   } catch (error) {

@@ -7,7 +7,9 @@ const named = (report: RunReport, name: string): RunReport => ({ ...report, syst
 const good = named(syntheticReport('certified'), 'etcd');
 const bad = named(syntheticReport('violated'), 'redis <async>');
 const cellsOf = (reports: readonly RunReport[], row: string): readonly string[] | undefined =>
-  compareRuns(reports).tables.flatMap((table) => table.rows).find((each) => each.name === row)?.cells;
+  compareRuns(reports)
+    .tables.flatMap((table) => table.rows)
+    .find((each) => each.name === row)?.cells;
 
 describe('systems side by side', () => {
   it('shows verdict and losses of each run in its column', () => {
@@ -15,7 +17,9 @@ describe('systems side by side', () => {
     expect(lost).toBeGreaterThan(0);
     expect(cellsOf([good, bad], 'verdict')).toEqual(['certified, exit 0', 'violated, exit 1']);
     expect(cellsOf([good, bad], 'lost acknowledged writes')?.[0]).toMatch(/^0 of /);
-    expect(cellsOf([good, bad], 'lost acknowledged writes')?.[1]?.replace(/,/g, '')).toMatch(new RegExp(`^${lost} of `));
+    expect(cellsOf([good, bad], 'lost acknowledged writes')?.[1]?.replace(/,/g, '')).toMatch(
+      new RegExp(`^${lost} of `),
+    );
   });
 
   it('has one row per fault kind, with "not injected" where a run lacks it', () => {
@@ -38,7 +42,8 @@ describe('systems side by side', () => {
   it('is written as Markdown and as a page, names escaped', () => {
     const comparison = compareRuns([good, bad]);
     const markdown = compareMarkdown(comparison);
-    for (const line of markdown.split('\n').filter((each) => each.startsWith('|'))) expect(line.match(/(?<!\\)\|/g)).toHaveLength(4);
+    for (const line of markdown.split('\n').filter((each) => each.startsWith('|')))
+      expect(line.match(/(?<!\\)\|/g)).toHaveLength(4);
     expect(markdown).toContain(good.run.replay);
     const page = compareHtml(comparison);
     expect(page).toContain('redis &lt;async&gt;');

@@ -53,13 +53,23 @@ const facts: readonly { readonly name: string; readonly of: (report: RunReport) 
   { name: 'verdict', of: ({ verdict }) => `${verdict.kind}, exit ${verdict.exitCode}` },
   { name: 'judged by', of: ({ verdict }) => `--contract ${verdict.contract}` },
   { name: 'an acknowledgement promises', of: ({ system }) => system.contract },
-  { name: 'nodes, copies', of: ({ run, system }) => `${run.nodeCount} nodes on ${run.cluster}, ${system.replicationFactor} copies` },
-  { name: 'acknowledged writes', of: ({ counts, performance }) => `${formatCount(counts.acknowledgedWrites)} (${formatCount(Math.round(performance.ackedPerSecond))}/s)` },
+  {
+    name: 'nodes, copies',
+    of: ({ run, system }) => `${run.nodeCount} nodes on ${run.cluster}, ${system.replicationFactor} copies`,
+  },
+  {
+    name: 'acknowledged writes',
+    of: ({ counts, performance }) =>
+      `${formatCount(counts.acknowledgedWrites)} (${formatCount(Math.round(performance.ackedPerSecond))}/s)`,
+  },
   { name: 'lost acknowledged writes', of: lossesOf },
   { name: 'other findings', of: othersOf },
   { name: 'failovers', of: ({ strength }) => formatCount(strength.failovers) },
   { name: 'without an acknowledged write', of: unavailableShare },
-  { name: 'outcome unknown', of: ({ counts }) => formatCount(counts.operations.reduce((sum, row) => sum + row.info, 0)) },
+  {
+    name: 'outcome unknown',
+    of: ({ counts }) => formatCount(counts.operations.reduce((sum, row) => sum + row.info, 0)),
+  },
 ];
 
 function recoveryCell(report: RunReport, kind: string): string {
@@ -79,16 +89,24 @@ function healthyCell(report: RunReport, kind: string): string {
 
 /** Planned faults as a text that is equal for runs of one schedule. */
 const scheduleOf = (report: RunReport): string =>
-  JSON.stringify([report.run.plannedMs, report.faults.map((fault) => fault.id).toSorted(), [...new Set(report.faults.map((fault) => fault.kind))].toSorted()]);
+  JSON.stringify([
+    report.run.plannedMs,
+    report.faults.map((fault) => fault.id).toSorted(),
+    [...new Set(report.faults.map((fault) => fault.kind))].toSorted(),
+  ]);
 
 function warningsOf(reports: readonly RunReport[]): string[] {
   const warnings: string[] = [];
-  const differs = (of: (report: RunReport) => unknown): boolean => new Set(reports.map((report) => JSON.stringify(of(report)))).size > 1;
+  const differs = (of: (report: RunReport) => unknown): boolean =>
+    new Set(reports.map((report) => JSON.stringify(of(report)))).size > 1;
   if (differs(scheduleOf)) warnings.push('These runs did not play the same schedule of faults.');
   if (differs(({ run }) => run.cluster)) warnings.push('These runs were made on different kinds of cluster.');
   if (differs(({ host }) => [host.name, host.cpus])) warnings.push('These runs were made on different machines.');
-  const unwell = reports.filter((report) => report.preliminary || !['certified', 'violated'].includes(report.verdict.kind));
-  for (const report of unwell) warnings.push(`Run ${report.run.runId} has no complete verdict (${report.verdict.kind}).`);
+  const unwell = reports.filter(
+    (report) => report.preliminary || !['certified', 'violated'].includes(report.verdict.kind),
+  );
+  for (const report of unwell)
+    warnings.push(`Run ${report.run.runId} has no complete verdict (${report.verdict.kind}).`);
   return warnings;
 }
 
@@ -144,9 +162,27 @@ thead th{background:#8881}tbody th{font-weight:600;white-space:nowrap}.warning{b
 /** The comparison as a page that needs nothing else. */
 export function compareHtml({ heads, warnings, tables, replays }: RunComparison): string {
   const block = ({ title, rows }: CompareTable): Markup =>
-    html`<h2>${title}</h2><table><thead><tr><th></th>${heads.map((head) => html`<th>${head}</th>`)}</tr></thead><tbody>${rows.map(
-      ({ name, cells }) => html`<tr><th>${name}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`,
-    )}</tbody></table>`;
-  const page = html`<h1>Systems side by side</h1>${warnings.map((warning) => html`<p class="warning">${warning}</p>`)}${tables.map(block)}<h2>Again</h2><pre>${replays.join('\n')}</pre>`;
+    html`<h2>${title}</h2>
+      <table>
+        <thead>
+          <tr>
+            <th></th>
+            ${heads.map((head) => html`<th>${head}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            ({ name, cells }) =>
+              html`<tr>
+                <th>${name}</th>
+                ${cells.map((cell) => html`<td>${cell}</td>`)}
+              </tr>`,
+          )}
+        </tbody>
+      </table>`;
+  const page = html`<h1>Systems side by side</h1>
+    ${warnings.map((warning) => html`<p class="warning">${warning}</p>`)}${tables.map(block)}
+    <h2>Again</h2>
+    <pre>${replays.join('\n')}</pre>`;
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>Systems side by side</title><style>${style}</style><body>${page.source}</body></html>\n`;
 }

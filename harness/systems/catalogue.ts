@@ -8,13 +8,12 @@ const variants: Readonly<Record<string, readonly string[]>> = {
   etcd: [],
 };
 
-/** Every name, without variants. */
-export const systemNames = (): readonly string[] => Object.keys(variants);
-
 /** "zaris, redis (or redis:async, …), etcd". */
 export const describeSystems = (): string =>
   Object.entries(variants)
-    .map(([name, own]) => (own.length === 0 ? name : `${name} (${own.map((variant) => `${name}:${variant}`).join(', ')})`))
+    .map(([name, own]) =>
+      own.length === 0 ? name : `${name} (${own.map((variant) => `${name}:${variant}`).join(', ')})`,
+    )
     .join(', ');
 
 /** The variants of a system; none where the name is unknown. */

@@ -24,7 +24,10 @@ describe('ObservedRuntime', () => {
     const runtime = new ObservedRuntime();
     runtime.see(seen());
     expect(runtime.see(seen({ inSync: ['n1'], health: 'Degraded' }))).toMatchObject({ epoch: 2, term: 1 });
-    expect(runtime.see(seen({ primary: null, serving: false, health: 'Unavailable' }))).toMatchObject({ epoch: 3, term: 1 });
+    expect(runtime.see(seen({ primary: null, serving: false, health: 'Unavailable' }))).toMatchObject({
+      epoch: 3,
+      term: 1,
+    });
     expect(runtime.see(seen({ primary: 'n2', reign: 'n2#1' }))).toMatchObject({ epoch: 4, term: 2 });
     expect(runtime.see(seen({ primary: 'n2', reign: 'n2#2' }))).toMatchObject({ epoch: 5, term: 3 });
   });

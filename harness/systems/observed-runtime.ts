@@ -100,10 +100,10 @@ export class OrderedLooks<T> {
   private begin(): Promise<T> {
     const look = this.look();
     this.running = look;
-    const done = (): void => {
+    const ended = (): void => {
       if (this.running === look) this.running = null;
     };
-    look.then(done, done);
+    look.then(ended, ended);
     return look;
   }
 }

@@ -25,7 +25,9 @@ async function open(system: System, stack: AsyncDisposableStack) {
     logsDir,
     environment: () => ({}),
     nodeEntry: null,
-    ...(system.program === undefined ? {} : { program: { program: system.program, plan, unsupportedFaults: system.unsupportedFaults ?? new Map() } }),
+    ...(system.program === undefined
+      ? {}
+      : { program: { program: system.program, plan, unsupportedFaults: system.unsupportedFaults ?? new Map() } }),
     clock: { nowMs: () => performance.now(), wallMs: () => Date.now() },
     say: () => undefined,
     signal: new AbortController().signal,
@@ -37,31 +39,44 @@ async function open(system: System, stack: AsyncDisposableStack) {
   return { cluster: cluster.cluster, running };
 }
 
-describe.skipIf(engine.kind === 'none')(`other systems in containers${engine.kind === 'none' ? ` (skipped: ${engine.why})` : ''}`, () => {
-  it.each([etcd, redis('min-replicas') as System])('$name keeps to the port', async (system) => {
-    await using stack = new AsyncDisposableStack();
-    const { cluster, running } = await open(system, stack);
-    const checks = await checkRunning({ definition: system, running, cluster });
-    expect(checks.filter(({ problem }) => problem !== null)).toEqual([]);
-    expect((await cluster.unsupported()).get('wipe')).toBe(system.unsupportedFaults?.get('wipe'));
-  }, 300_000);
+describe.skipIf(engine.kind === 'none')(
+  `other systems in containers${engine.kind === 'none' ? ` (skipped: ${engine.why})` : ''}`,
+  () => {
+    it.each([etcd, redis('min-replicas') as System])(
+      '$name keeps to the port',
+      async (system) => {
+        await using stack = new AsyncDisposableStack();
+        const { cluster, running } = await open(system, stack);
+        const checks = await checkRunning({ definition: system, running, cluster });
+        expect(checks.filter(({ problem }) => problem !== null)).toEqual([]);
+        expect((await cluster.unsupported()).get('wipe')).toBe(system.unsupportedFaults?.get('wipe'));
+      },
+      300_000,
+    );
 
-  it('redis async acknowledges on a primary that is cut off, and loses that write', async () => {
-    await using stack = new AsyncDisposableStack();
-    const { cluster, running } = await open(redis('async') as System, stack);
-    const client = running.client(0);
-    expect((await client.execute({ f: 'write', key: 'kept', value: '1' })).kind).toBe('ok');
-    await cluster.setCuts(['n2', 'n3'].flatMap((other) => [{ from: 'n1', to: other }, { from: other, to: 'n1' }]));
-    const until = async (isSo: () => Promise<boolean>): Promise<void> => {
-      for (let tries = 0; tries < 300 && !(await isSo()); tries++) await new Promise((resolve) => setTimeout(resolve, 200));
-    };
-    const primary = async () => (await running.status.status())?.partitions[0]?.primary;
-    await until(async () => ![undefined, 'n1'].includes((await primary()) ?? undefined));
-    expect(await client.execute({ f: 'write', key: 'lost', value: '1' })).toMatchObject({ kind: 'ok', node: 'n1' });
-    await cluster.setCuts([]);
-    await until(async () => (await running.status.status())?.partitions[0]?.health === 'Healthy');
-    await until(async () => (await client.execute({ f: 'read', key: 'lost' })).node !== 'n1');
-    expect(await client.execute({ f: 'read', key: 'kept' })).toMatchObject({ kind: 'ok', value: '1' });
-    expect(await client.execute({ f: 'read', key: 'lost' })).toMatchObject({ kind: 'ok', value: null });
-  }, 300_000);
-});
+    it('redis async acknowledges on a primary that is cut off, and loses that write', async () => {
+      await using stack = new AsyncDisposableStack();
+      const { cluster, running } = await open(redis('async') as System, stack);
+      const client = running.client(0);
+      expect((await client.execute({ f: 'write', key: 'kept', value: '1' })).kind).toBe('ok');
+      await cluster.setCuts(
+        ['n2', 'n3'].flatMap((other) => [
+          { from: 'n1', to: other },
+          { from: other, to: 'n1' },
+        ]),
+      );
+      const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+        for (let tries = 0; tries < 300 && !(await isSo()); tries++)
+          await new Promise((resolve) => setTimeout(resolve, 200));
+      };
+      const primary = async () => (await running.status.status())?.partitions[0]?.primary;
+      await until(async () => ![undefined, 'n1'].includes((await primary()) ?? undefined));
+      expect(await client.execute({ f: 'write', key: 'lost', value: '1' })).toMatchObject({ kind: 'ok', node: 'n1' });
+      await cluster.setCuts([]);
+      await until(async () => (await running.status.status())?.partitions[0]?.health === 'Healthy');
+      await until(async () => (await client.execute({ f: 'read', key: 'lost' })).node !== 'n1');
+      expect(await client.execute({ f: 'read', key: 'kept' })).toMatchObject({ kind: 'ok', value: '1' });
+      expect(await client.execute({ f: 'read', key: 'lost' })).toMatchObject({ kind: 'ok', value: null });
+    }, 300_000);
+  },
+);

@@ -39,7 +39,9 @@ export async function openStoreCluster(system: System, nodeCount: number): Promi
     logsDir,
     environment: (nodeId, index, nodes) => system.nodeEnvironment(plan, nodeId, index, nodes),
     nodeEntry: null,
-    ...(system.program === undefined ? {} : { program: { program: system.program, plan, unsupportedFaults: new Map() } }),
+    ...(system.program === undefined
+      ? {}
+      : { program: { program: system.program, plan, unsupportedFaults: new Map() } }),
     clock: { nowMs, wallMs: () => Date.now() },
     say: () => undefined,
     signal: new AbortController().signal,

@@ -33,7 +33,22 @@ describe('the guide’s example', () => {
   }, 60_000);
 
   it('is certified over pauses, with what it does not offer named', () => {
-    const run = ['--cluster', 'process', '--duration', '15s', '--faults', 'pause', '--min-failovers', '0', '--min-acked-per-fault', '4', '--rate', '400', '--sessions', '8'];
+    const run = [
+      '--cluster',
+      'process',
+      '--duration',
+      '15s',
+      '--faults',
+      'pause',
+      '--min-failovers',
+      '0',
+      '--min-acked-per-fault',
+      '4',
+      '--rate',
+      '400',
+      '--sessions',
+      '8',
+    ];
     const { exitCode, text } = certify('--system', adapter, ...run, '--seed', '7', '--results', results);
     expect(text).toContain('CERTIFIED  (process cluster, exit 0)');
     expect(exitCode).toBe(0);

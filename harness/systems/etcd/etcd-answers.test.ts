@@ -3,14 +3,22 @@ import { completionOfError } from './etcd-answers.ts';
 import { majorityLeader } from './etcd-status.ts';
 
 describe('what etcd errors mean', () => {
-  it.each(['GRPCUnavailableError: 14 UNAVAILABLE: No connection established. Last error: connect ECONNREFUSED', '8 RESOURCE_EXHAUSTED: etcdserver: too many requests'])(
-    'never became a proposal, so it failed: %s',
-    (message) => expect(completionOfError(new Error(message))).toMatchObject({ kind: 'fail', why: 'refused' }),
+  it.each([
+    'GRPCUnavailableError: 14 UNAVAILABLE: No connection established. Last error: connect ECONNREFUSED',
+    '8 RESOURCE_EXHAUSTED: etcdserver: too many requests',
+  ])('never became a proposal, so it failed: %s', (message) =>
+    expect(completionOfError(new Error(message))).toMatchObject({ kind: 'fail', why: 'refused' }),
   );
 
-  it.each(['etcdserver: request timed out', 'etcdserver: leader changed', '14 UNAVAILABLE: read ECONNRESET', '4 DEADLINE_EXCEEDED', 'etcdserver: no leader', 'anything'])(
-    'may have become one, so it is unknown: %s',
-    (message) => expect(completionOfError(new Error(message)).kind).toBe('info'),
+  it.each([
+    'etcdserver: request timed out',
+    'etcdserver: leader changed',
+    '14 UNAVAILABLE: read ECONNRESET',
+    '4 DEADLINE_EXCEEDED',
+    'etcdserver: no leader',
+    'anything',
+  ])('may have become one, so it is unknown: %s', (message) =>
+    expect(completionOfError(new Error(message)).kind).toBe('info'),
   );
 });
 

@@ -9,7 +9,8 @@ import type { Completion } from '../../../workloads/port.ts';
 const maxErrorChars = 200;
 
 /** Refused by the server before it proposes anything (etcd server/etcdserver/v3_server.go). */
-const refusals = /etcdserver: (too many requests|request is too large|not capable|permission denied|user name is empty|mvcc: database space exceeded)/;
+const refusals =
+  /etcdserver: (too many requests|request is too large|not capable|permission denied|user name is empty|mvcc: database space exceeded)/;
 /** Said by the gRPC client when it had no connection to send the call on. */
 const notSent = /No connection established/;
 

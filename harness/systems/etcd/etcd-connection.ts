@@ -17,7 +17,8 @@ type Policy = NonNullable<NonNullable<IOptions['faultHandling']>['global']>;
 
 /** Runs what it is given, once. */
 const once = {
-  execute: async (work: (context: { signal: AbortSignal }) => unknown) => work({ signal: new AbortController().signal }),
+  execute: async (work: (context: { signal: AbortSignal }) => unknown) =>
+    work({ signal: new AbortController().signal }),
   onSuccess: () => ({ dispose: () => undefined }),
   onFailure: () => ({ dispose: () => undefined }),
 } as unknown as Policy;

@@ -98,7 +98,9 @@ export class EtcdStatus {
 
   private async look(): Promise<SystemStatus | null> {
     const atMs = this.nowMs();
-    const words = (await Promise.all(this.members.map((member) => this.wordOf(member)))).filter((word) => word !== null);
+    const words = (await Promise.all(this.members.map((member) => this.wordOf(member)))).filter(
+      (word) => word !== null,
+    );
     const nodes = this.members.map(({ nodeId }) => {
       const word = words.find((each) => each.nodeId === nodeId);
       const incarnation =
@@ -109,7 +111,9 @@ export class EtcdStatus {
     if (words.length <= replicas.length / 2) return null;
     const led = majorityLeader(words, replicas.length);
     const leader = words.find((word) => word.memberId === led?.leaderId);
-    const following = words.filter((word) => led !== null && word.leaderId === led.leaderId && word.raftTerm === led.raftTerm);
+    const following = words.filter(
+      (word) => led !== null && word.leaderId === led.leaderId && word.raftTerm === led.raftTerm,
+    );
     const newest = Math.max(0, ...following.map((word) => word.raftIndex));
     const inSync = following.filter((word) => newest - word.raftIndex <= lagEntries).map((word) => word.nodeId);
     const incarnation = nodes.find((node) => node.nodeId === leader?.nodeId)?.incarnation ?? 0;

@@ -27,12 +27,24 @@ describe.skipIf(!isHere)('etcd (etcd needed)', () => {
     const first = versionOf(await client.execute({ f: 'write', key: 'a', value: 'é 1' }));
     const read = await client.execute({ f: 'read', key: 'a' });
     expect(read).toMatchObject({ kind: 'ok', value: 'é 1', version: first });
-    expect(await client.execute({ f: 'create', key: 'a', value: '2' })).toMatchObject({ kind: 'fail', why: 'condition', version: first });
+    expect(await client.execute({ f: 'create', key: 'a', value: '2' })).toMatchObject({
+      kind: 'fail',
+      why: 'condition',
+      version: first,
+    });
     const second = versionOf(await client.execute({ f: 'cas', key: 'a', value: '2', expected: first }));
     expect(compareVersions(second, first)).toBeGreaterThan(0);
     expect(await client.execute({ f: 'read', key: 'a' })).toMatchObject({ value: '2', version: second });
-    expect(await client.execute({ f: 'cas', key: 'a', value: '3', expected: first })).toMatchObject({ kind: 'fail', why: 'condition', version: second });
-    expect(await client.execute({ f: 'delete', key: 'a', expected: first })).toMatchObject({ kind: 'fail', why: 'condition', version: second });
+    expect(await client.execute({ f: 'cas', key: 'a', value: '3', expected: first })).toMatchObject({
+      kind: 'fail',
+      why: 'condition',
+      version: second,
+    });
+    expect(await client.execute({ f: 'delete', key: 'a', expected: first })).toMatchObject({
+      kind: 'fail',
+      why: 'condition',
+      version: second,
+    });
     const gone = versionOf(await client.execute({ f: 'delete', key: 'a' }));
     expect(compareVersions(gone, second)).toBeGreaterThan(0);
     expect(await client.execute({ f: 'delete', key: 'a' })).toMatchObject({ kind: 'fail', why: 'condition' });
@@ -41,15 +53,28 @@ describe.skipIf(!isHere)('etcd (etcd needed)', () => {
 
   it('does not do what it does not have, and says so', async () => {
     expect(await client.execute({ f: 'add', key: 'n', delta: 1 })).toMatchObject({ kind: 'fail', why: 'invalid' });
-    expect(await client.execute({ f: 'write', key: 't', value: '1', ttlMs: 50 })).toMatchObject({ kind: 'fail', why: 'invalid' });
+    expect(await client.execute({ f: 'write', key: 't', value: '1', ttlMs: 50 })).toMatchObject({
+      kind: 'fail',
+      why: 'invalid',
+    });
   });
 
   it('shows every member its own copy', async () => {
     const version = versionOf(await client.execute({ f: 'write', key: 'copied', value: 'x' }));
-    const copies = await Promise.all(['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['copied', 'none'])));
-    for (const copy of copies) expect(copy?.keys).toEqual([{ key: 'copied', value: 'x', version }, { key: 'none', value: null, version: null }]);
+    const copies = await Promise.all(
+      ['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['copied', 'none'])),
+    );
+    for (const copy of copies)
+      expect(copy?.keys).toEqual([
+        { key: 'copied', value: 'x', version },
+        { key: 'none', value: null, version: null },
+      ]);
     expect(copies.filter((copy) => copy?.role === 'primary')).toHaveLength(1);
-    expect(await store.system.facts()).toMatchObject({ replicationFactor: 3, minInSync: 2, versions: [{ name: 'etcd' }] });
+    expect(await store.system.facts()).toMatchObject({
+      replicationFactor: 3,
+      minInSync: 2,
+      versions: [{ name: 'etcd' }],
+    });
   });
 
   it('follows the leader over a kill, and the killed member comes back as another incarnation', async () => {

@@ -54,7 +54,12 @@ export const etcd: System = {
     ['scale-in', 'the adapter removes no members from a running cluster'],
   ]),
   program: {
-    source: { kind: 'packages', packages: ['etcd-server'], publicImage: 'quay.io/coreos/etcd:v3.4.34', program: 'etcd' },
+    source: {
+      kind: 'packages',
+      packages: ['etcd-server'],
+      publicImage: 'quay.io/coreos/etcd:v3.4.34',
+      program: 'etcd',
+    },
     ports: { client: 2379, cluster: 2380, http: 2381 },
     readiness: { kind: 'http', path: '/health' },
     command: commandOf,
@@ -94,7 +99,8 @@ class RunningEtcd implements RunningSystem {
     while (nowMs() < untilMs && !signal.aborted) {
       const [partition] = (await this.looker.status())?.partitions ?? [];
       if (partition?.health === 'Healthy') return;
-      if (partition !== undefined) last = `${partition.inSync.length} of ${partition.replicas.length} members in sync, ${partition.health}`;
+      if (partition !== undefined)
+        last = `${partition.inSync.length} of ${partition.replicas.length} members in sync, ${partition.health}`;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
     throw new Error(`${last} after ${Math.round(deadlineMs / 1_000)} s`);

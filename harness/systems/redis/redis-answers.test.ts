@@ -5,19 +5,26 @@ import { infoFields, majorityWord } from './redis-status.ts';
 const reply = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
 describe('what Redis errors mean', () => {
-  it.each(['READONLY You can’t write', 'NOREPLICAS Not enough good replicas to write.', 'LOADING Redis is loading', 'OOM command not allowed'])(
-    'a refusal by the server failed: %s',
-    (message) => expect(completionOfError(reply(message))).toMatchObject({ kind: 'fail', why: 'refused' }),
+  it.each([
+    'READONLY You can’t write',
+    'NOREPLICAS Not enough good replicas to write.',
+    'LOADING Redis is loading',
+    'OOM command not allowed',
+  ])('a refusal by the server failed: %s', (message) =>
+    expect(completionOfError(reply(message))).toMatchObject({ kind: 'fail', why: 'refused' }),
   );
 
   it('a command that never left failed', () => {
     expect(completionOfError(new NotSentError('no connection'))).toMatchObject({ kind: 'fail', why: 'refused' });
   });
 
-  it.each([new Error('Connection is closed.'), new Error('READONLY said by nobody'), reply('UNBLOCKED force unblock'), reply('ERR what'), 'text'])(
-    'everything else is unknown: %s',
-    (error) => expect(completionOfError(error).kind).toBe('info'),
-  );
+  it.each([
+    new Error('Connection is closed.'),
+    new Error('READONLY said by nobody'),
+    reply('UNBLOCKED force unblock'),
+    reply('ERR what'),
+    'text',
+  ])('everything else is unknown: %s', (error) => expect(completionOfError(error).kind).toBe('info'));
 });
 
 describe('the word of the Sentinels', () => {
@@ -31,6 +38,8 @@ describe('the word of the Sentinels', () => {
   });
 
   it('reads INFO', () => {
-    expect(infoFields('# Server\r\nredis_version:7.0.15\r\nmaster_host:10.0.0.1\r\n').get('master_host')).toBe('10.0.0.1');
+    expect(infoFields('# Server\r\nredis_version:7.0.15\r\nmaster_host:10.0.0.1\r\n').get('master_host')).toBe(
+      '10.0.0.1',
+    );
   });
 });

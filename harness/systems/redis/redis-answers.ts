@@ -11,7 +11,18 @@ const maxErrorChars = 200;
 
 /** First words of refusals that Redis gives before it runs a command (redis.io, error replies; `processCommand` in server.c). */
 const refusals = [
-  'READONLY', 'NOREPLICAS', 'LOADING', 'MASTERDOWN', 'MISCONF', 'OOM', 'NOAUTH', 'NOPERM', 'CLUSTERDOWN', 'MOVED', 'BUSY', 'WRONGTYPE',
+  'READONLY',
+  'NOREPLICAS',
+  'LOADING',
+  'MASTERDOWN',
+  'MISCONF',
+  'OOM',
+  'NOAUTH',
+  'NOPERM',
+  'CLUSTERDOWN',
+  'MOVED',
+  'BUSY',
+  'WRONGTYPE',
 ] as const;
 
 /** Refusals after which another node should be asked for. */

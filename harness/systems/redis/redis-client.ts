@@ -114,7 +114,9 @@ export class RedisClient implements StoreClient {
         return { kind: 'ok', value: (await this.answer(this.redis.get(key))) as string | null };
       case 'write': {
         const { value, ttlMs } = operation;
-        return this.written(ttlMs === undefined ? ['set', key, value] : ['set', key, value, 'PX', ttlMs], () => ({ kind: 'ok' }));
+        return this.written(ttlMs === undefined ? ['set', key, value] : ['set', key, value, 'PX', ttlMs], () => ({
+          kind: 'ok',
+        }));
       }
       case 'create':
         return this.written(['set', key, operation.value, 'NX'], (answer) =>

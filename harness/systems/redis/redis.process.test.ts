@@ -19,14 +19,24 @@ describe.skipIf(!isHere)('Redis with Sentinel (redis-server needed)', () => {
 
   it('writes, reads, creates, counts and deletes, and says who served', async () => {
     expect(await client.execute({ f: 'read', key: 'a' })).toMatchObject({ kind: 'ok', value: null });
-    expect(await client.execute({ f: 'write', key: 'a', value: 'é 1' })).toMatchObject({ kind: 'ok', node: 'n1', partition: 0 });
+    expect(await client.execute({ f: 'write', key: 'a', value: 'é 1' })).toMatchObject({
+      kind: 'ok',
+      node: 'n1',
+      partition: 0,
+    });
     expect(await client.execute({ f: 'read', key: 'a' })).toMatchObject({ kind: 'ok', value: 'é 1' });
-    expect(await client.execute({ f: 'create', key: 'a', value: '2' })).toMatchObject({ kind: 'fail', why: 'condition' });
+    expect(await client.execute({ f: 'create', key: 'a', value: '2' })).toMatchObject({
+      kind: 'fail',
+      why: 'condition',
+    });
     expect(await client.execute({ f: 'create', key: 'b', value: '2' })).toMatchObject({ kind: 'ok' });
     expect(await client.execute({ f: 'delete', key: 'b' })).toMatchObject({ kind: 'ok' });
     expect(await client.execute({ f: 'delete', key: 'b' })).toMatchObject({ kind: 'fail', why: 'condition' });
     expect(await client.execute({ f: 'add', key: 'n', delta: 4 })).toMatchObject({ kind: 'ok', value: '4' });
-    expect(await client.execute({ f: 'cas', key: 'a', value: 'x', expected: [0, 1] })).toMatchObject({ kind: 'fail', why: 'invalid' });
+    expect(await client.execute({ f: 'cas', key: 'a', value: 'x', expected: [0, 1] })).toMatchObject({
+      kind: 'fail',
+      why: 'invalid',
+    });
     expect(await client.execute({ f: 'write', key: 't', value: 'gone', ttlMs: 50 })).toMatchObject({ kind: 'ok' });
     await new Promise((resolve) => setTimeout(resolve, 120));
     expect(await client.execute({ f: 'read', key: 't' })).toMatchObject({ kind: 'ok', value: null });
@@ -37,13 +47,20 @@ describe.skipIf(!isHere)('Redis with Sentinel (redis-server needed)', () => {
     expect(facts).toMatchObject({ replicationFactor: 3, minInSync: 2, partitions: 1 });
     expect(facts.versions[0]?.value).toMatch(/^7\./);
     const copies = await Promise.all(['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['a', 'none'])));
-    for (const copy of copies) expect(copy?.keys).toEqual([{ key: 'a', value: 'é 1', version: null }, { key: 'none', value: null, version: null }]);
+    for (const copy of copies)
+      expect(copy?.keys).toEqual([
+        { key: 'a', value: 'é 1', version: null },
+        { key: 'none', value: null, version: null },
+      ]);
     expect(copies.map((copy) => copy?.role)).toEqual(['primary', 'replica', 'replica']);
   });
 
   it('acknowledges nothing that no replica has, and does not call it failed', async () => {
     await Promise.all(['n2', 'n3'].map((nodeId) => store.cluster.cluster.pause(nodeId)));
-    expect(await client.execute({ f: 'write', key: 'alone', value: '1' })).toMatchObject({ kind: 'info', error: expect.stringMatching(/^WAIT: 0 of 1/) });
+    expect(await client.execute({ f: 'write', key: 'alone', value: '1' })).toMatchObject({
+      kind: 'info',
+      error: expect.stringMatching(/^WAIT: 0 of 1/),
+    });
     await Promise.all(['n2', 'n3'].map((nodeId) => store.cluster.cluster.resume(nodeId)));
     await eventually('healthy again', 20_000, async () => {
       const status = await store.system.status.status();

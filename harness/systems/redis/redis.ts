@@ -1,7 +1,15 @@
 /** Redis with replicas and Sentinel as a system to certify, in three profiles. */
 import type { StoreClient } from '../../../workloads/port.ts';
 import type { SystemStatus } from '../../../chaos/ports.ts';
-import type { ConnectOptions, Contract, Peeked, PermittedAnomaly, RunningSystem, System, SystemFacts } from '../system.ts';
+import type {
+  ConnectOptions,
+  Contract,
+  Peeked,
+  PermittedAnomaly,
+  RunningSystem,
+  System,
+  SystemFacts,
+} from '../system.ts';
 import { operationLimitMs, RedisClient } from './redis-client.ts';
 import { redisProgram } from './redis-node.ts';
 import { RedisStatus } from './redis-status.ts';
@@ -18,7 +26,14 @@ interface Profile {
 }
 
 /** A lost write shows in these ways too: what it had replaced or deleted is back, what it created can be created again, what shall expire is gone before. */
-const followsFromLoss: readonly PermittedAnomaly[] = ['stale', 'non-monotone', 'resurrected', 'duplicated', 'not-linearizable', 'ttl'];
+const followsFromLoss: readonly PermittedAnomaly[] = [
+  'stale',
+  'non-monotone',
+  'resurrected',
+  'duplicated',
+  'not-linearizable',
+  'ttl',
+];
 
 const profiles: readonly Profile[] = [
   {
@@ -28,7 +43,8 @@ const profiles: readonly Profile[] = [
     contract: {
       acknowledgement: "An acknowledged write is in the primary's memory; replicas get it later.",
       durable: false,
-      permittedLoss: 'any failover may lose writes that the old primary had acknowledged and no promoted replica had received',
+      permittedLoss:
+        'any failover may lose writes that the old primary had acknowledged and no promoted replica had received',
       permits: followsFromLoss,
     },
   },
@@ -39,7 +55,8 @@ const profiles: readonly Profile[] = [
     contract: {
       acknowledgement: 'An acknowledged write has been received by the primary and one replica (WAIT 1).',
       durable: false,
-      permittedLoss: 'a failover may promote a replica that is not the one which had received the write; WAIT makes Redis no strongly consistent store',
+      permittedLoss:
+        'a failover may promote a replica that is not the one which had received the write; WAIT makes Redis no strongly consistent store',
       permits: followsFromLoss,
     },
   },
@@ -51,14 +68,12 @@ const profiles: readonly Profile[] = [
       acknowledgement:
         "An acknowledged write is in the primary's memory, and a replica had been heard of within the last second or two (min-replicas-to-write 1, min-replicas-max-lag 1).",
       durable: false,
-      permittedLoss: 'a failover may lose the writes of the last seconds before the old primary noticed that it was alone',
+      permittedLoss:
+        'a failover may lose the writes of the last seconds before the old primary noticed that it was alone',
       permits: followsFromLoss,
     },
   },
 ];
-
-/** Names of the profiles, the default first. */
-export const redisProfiles: readonly string[] = profiles.map((profile) => profile.name);
 
 /** Redis in the profile of this name; undefined when there is none. */
 export function redis(profileName: string): System | undefined {
@@ -71,7 +86,10 @@ export function redis(profileName: string): System | undefined {
     clientPromises: { maxAttempts: 1, deadlineMs: operationLimitMs },
     shape: { nodes: 3, partitions: 1, everyNodeHoldsAll: true },
     unsupportedFaults: new Map([
-      ['wipe', 'a wiped Redis primary that starts again before Sentinel has noticed is still the primary, and empties its replicas'],
+      [
+        'wipe',
+        'a wiped Redis primary that starts again before Sentinel has noticed is still the primary, and empties its replicas',
+      ],
       ['scale-out', 'the adapter adds no replicas to a running Sentinel group'],
       ['scale-in', 'the adapter takes no Sentinels out of a running group'],
     ]),
