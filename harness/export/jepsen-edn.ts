@@ -3,7 +3,8 @@
  *
  * Values are the ids of the operations that wrote them (unique in a run), so every value says where it comes from. What Jepsen has
  * no word for is said in its words: a create is a `:cas` from nil, a delete a write of nil. A compare-and-set by version becomes one by
- * value, where the value of that version was seen; else it is `:cas-version`. A process that ended unknown is never used again.
+ * value, where the value of that version was seen; else it is a write with `:if-version` beside it: that asks less of the store, so no
+ * sound history becomes unsound. A process that ended unknown is never used again.
  */
 import type { ExportedOperation, HistoryEvent } from './history-events.ts';
 
@@ -16,6 +17,13 @@ const processStride = 10_000_000;
 export interface EdnOptions {
   /** Plain values instead of [key value] pairs: for one key alone. */
   readonly bare: boolean;
+}
+
+interface Called {
+  readonly f: string;
+  readonly value: string;
+  /** A version that the store compared, and that no value is known of. */
+  readonly condition?: readonly [number, number] | null;
 }
 
 export class JepsenEdnWriter {
@@ -39,13 +47,14 @@ export class JepsenEdnWriter {
       this.learn(operation);
       if (operation.outcome === 'info') this.successions.set(operation.session, succession + 1);
     }
-    const { f, value } = this.called(operation, event.kind === 'complete');
+    const { f, value, condition = null } = this.called(operation, event.kind === 'complete');
+    const given = condition === null ? '' : ` :if-version [${condition.join(' ')}]`;
     const error = event.kind === 'complete' && operation.error !== null ? ` :error ${text(operation.error)}` : '';
     const shown = this.options.bare ? value : `[${text(operation.key)} ${value}]`;
-    return `{:index ${this.index++} :process ${process} :type :${type} :f :${f} :value ${shown} :time ${Math.round(event.atNs)}${error}}`;
+    return `{:index ${this.index++} :process ${process} :type :${type} :f :${f} :value ${shown} :time ${Math.round(event.atNs)}${given}${error}}`;
   }
 
-  private called(operation: ExportedOperation, completed: boolean): { f: string; value: string } {
+  private called(operation: ExportedOperation, completed: boolean): Called {
     const own = String(operation.operationId);
     const from = operation.expected === null ? undefined : this.valueAt(operation.key, operation.expected);
     switch (operation.f) {
@@ -57,11 +66,11 @@ export class JepsenEdnWriter {
         return { f: 'cas', value: `[nil ${own}]` };
       case 'cas':
         if (from !== undefined) return { f: 'cas', value: `[${from} ${own}]` };
-        return { f: 'cas-version', value: `[[${(operation.expected ?? []).join(' ')}] ${own}]` };
+        return { f: 'write', value: own, condition: operation.expected };
       case 'delete':
         if (operation.expected === null) return { f: 'write', value: 'nil' };
         return from === undefined
-          ? { f: 'cas-version', value: `[[${operation.expected.join(' ')}] nil]` }
+          ? { f: 'write', value: 'nil', condition: operation.expected }
           : { f: 'cas', value: `[${from} nil]` };
       case 'add':
         return { f: 'add', value: String(operation.argument ?? 0) };
