@@ -197,16 +197,7 @@ export class NodeShell {
     this.pending.push(event);
     if (this.isTurnPlanned) return;
     this.isTurnPlanned = true;
-    setImmediate(() => this.gather());
-  }
-
-  /**
-   * Under load, one more look at the sockets before the step: what has come meanwhile shares its writes to peers, which cost more than
-   * the look. A single event is not kept waiting.
-   */
-  private gather(): void {
-    if (this.pending.length > 1) setImmediate(() => this.turn());
-    else this.turn();
+    setImmediate(() => this.turn());
   }
 
   private turn(): void {
