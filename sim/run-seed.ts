@@ -6,6 +6,7 @@
  * a bound. Then the read-back, every replica is asked, and the judge that judges containers judges this. The same seed and
  * options give the same run, event for event; if that broke, no failure could be replayed.
  */
+import type { BudgetPolicy } from '../chaos/budget.ts';
 import { startChaos, type ChaosOutcome } from '../chaos/driver.ts';
 import type { Schedule } from '../chaos/schedule.ts';
 import { present } from '../lib/assert.ts';
@@ -22,6 +23,7 @@ import { Checkers } from './checkers/checkers.ts';
 import { ClientHost, type SimClient } from './client-host.ts';
 import { Coverage } from './coverage.ts';
 import { EpochRecorder } from './epochs.ts';
+import { extraSession } from './extra-sessions.ts';
 import { SimFaultJournal } from './fault-rows.ts';
 import { finishRun } from './finish.ts';
 import { SimHistory } from './history.ts';
@@ -51,6 +53,8 @@ export interface SimJob {
   readonly schedule?: Schedule;
   /** A deliberately wrong store; the shipped one without it. */
   readonly store?: BrokenStore;
+  /** What the fault budget allows; the store's own where it brings one. */
+  readonly policy?: BudgetPolicy;
   /** Invariants are checked after every step; off where only the verifier is on trial. */
   readonly checkers?: boolean;
   /** Rows of read-backs and replicas are kept for a ledger's file. */
@@ -93,9 +97,6 @@ export interface SimResult {
 export async function runSim(job: SimJob): Promise<SimResult> {
   return new SimRun(job).play();
 }
-
-/** Sessions beside those of the load. */
-export const extraSession = { canary: 0, retirer: 1, probe: 2 } as const;
 
 /** Everything that a simulated run consists of. */
 export class SimRun {
@@ -244,7 +245,7 @@ export class SimRun {
     const journal = new SimFaultJournal(this.history);
     const chaos = startChaos({
       schedule: this.schedule, cluster: this.cluster, status: this.cluster, journal, events: this.events, clock: turns, sleeper: turns,
-      prng: this.random.fork('targets'), ...(job.store?.policy === undefined ? {} : { policy: job.store.policy }),
+      prng: this.random.fork('targets'), policy: job.policy ?? job.store?.policy ?? { mayStall: false },
     });
     await turns.settle();
     await turns.run(world.nowMs + options.durationMs);
