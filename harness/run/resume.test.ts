@@ -92,7 +92,7 @@ function worldOf(cluster: MemoryWorld, dead: { now: boolean }, ledgers: Ledger[]
   };
 }
 
-/** Runs, dies after `atMs`, and gives back the folder as a crash would leave it. */
+/** Runs, dies `atMs` after its ledger was opened, and gives back the folder as a crash would leave it. */
 async function runAndDie(cluster: MemoryWorld, atMs: number): Promise<RunFolder> {
   const file = join(folder, 'schedule.json');
   writeFileSync(file, JSON.stringify(schedule));
@@ -102,6 +102,7 @@ async function runAndDie(cluster: MemoryWorld, atMs: number): Promise<RunFolder>
   const dead = { now: false };
   const ledgers: Ledger[] = [];
   void certify(command.settings, worldOf(cluster, dead, ledgers)).catch(() => undefined);
+  while (ledgers.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   await new Promise((resolve) => setTimeout(resolve, atMs));
   dead.now = true;
   await ledgers[0]?.flush();
