@@ -19,7 +19,7 @@ async function ask(_operation: Operation): Promise<Completion> {
   // cas    → the same, when the current version is not operation.expected
   // delete → { kind: 'ok' } or { kind: 'fail', why: 'condition', error } when there is nothing
   // add    → { kind: 'ok', value: the new sum as text }
-  // not offered → { kind: 'fail', why: 'invalid', error }
+  // not offered → { kind: 'fail', why: 'invalid', error: 'not offered' }
   return fillIn('send the operation with the client that your users use');
 }
 
@@ -28,7 +28,8 @@ async function execute(operation: Operation): Promise<Completion> {
   try {
     return { ...(await ask(operation)), partition: 0 };
   } catch (error) {
-    // `fail` with why 'refused' is allowed only where you can prove that nothing ran, such as ECONNREFUSED.
+    // `fail` with why 'refused' is allowed only where you can prove that nothing ran, such as ECONNREFUSED; its text must begin with
+    // one of `definiteRefusals` below.
     return { kind: 'info', error: String(error) };
   }
 }
@@ -82,6 +83,7 @@ export const system: System = {
   contract: () => ({ acknowledgement: 'An acknowledged write is …', durable: true, permittedLoss: null }),
   capabilities: { versions: false, compareAndSet: false, create: false, counters: false, ttl: false, peek: false },
   clientPromises: { maxAttempts: 1, deadlineMs: null },
+  definiteRefusals: ['not sent', 'not offered'],
   shape: { nodes: 3, partitions: 1, everyNodeHoldsAll: true },
   program: {
     source: { kind: 'image', image: 'my-store:latest' },

@@ -70,6 +70,7 @@ const systemShape = z.object(
         everyNodeHoldsAll: flag,
       }),
     ),
+    definiteRefusals: z.optional(z.array(text, { error: 'must be a list of texts' })),
     unsupportedFaults: z.optional(z.instanceof(Map, { error: 'must be a Map of fault names to reasons' })),
     defaultMinInSync: method,
     nodeEnvironment: method,

@@ -4,7 +4,7 @@ import type { NodeAddress, RunningSystem, System } from '../../../harness/system
 import type { Completion, Operation } from '../../../workloads/port.ts';
 
 async function ask(base: string, operation: Operation): Promise<Completion> {
-  if (operation.f === 'add') return { kind: 'fail', why: 'invalid', error: 'no counters' };
+  if (operation.f === 'add') return { kind: 'fail', why: 'invalid', error: 'not offered: counters' };
   const headers = new Headers();
   if (operation.f === 'create') headers.set('if-none-match', '*');
   if ('expected' in operation && operation.expected !== undefined)
@@ -28,7 +28,9 @@ async function execute(base: string, operation: Operation): Promise<Completion> 
     return { ...(await ask(base, operation)), partition: 0 };
   } catch (error) {
     const isRefused = (error as { cause?: { code?: string } }).cause?.code === 'ECONNREFUSED';
-    return isRefused ? { kind: 'fail', why: 'refused', error: 'refused' } : { kind: 'info', error: String(error) };
+    return isRefused
+      ? { kind: 'fail', why: 'refused', error: 'not sent: refused' }
+      : { kind: 'info', error: String(error) };
   }
 }
 
@@ -75,6 +77,7 @@ export const system: System = {
   contract: () => ({ acknowledgement: promise, durable: false, permittedLoss: 'any restart' }),
   capabilities: { versions: true, compareAndSet: true, create: true, counters: false, ttl: false, peek: false },
   clientPromises: { maxAttempts: 1, deadlineMs: 5_000 },
+  definiteRefusals: ['not sent', 'not offered'],
   shape: { nodes: 1, partitions: 1, everyNodeHoldsAll: true },
   program: {
     source: { kind: 'folder', path: import.meta.dirname },

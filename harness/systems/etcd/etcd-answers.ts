@@ -14,10 +14,13 @@ const refusals =
 /** Said by the gRPC client when it had no connection to send the call on. */
 const notSent = /No connection established/;
 
+/** First words of every refusal that this adapter calls definite. */
+export const definiteRefusals = ['not sent', 'refused', 'not offered'] as const;
+
 /** The completion of a call that ended in this error. */
 export function completionOfError(error: unknown): Completion {
   const text = (error instanceof Error ? error.message : String(error)).slice(0, maxErrorChars);
-  return refusals.test(text) || notSent.test(text)
-    ? { kind: 'fail', why: 'refused', error: text }
-    : { kind: 'info', error: text };
+  if (notSent.test(text)) return { kind: 'fail', why: 'refused', error: `not sent: ${text}` };
+  if (refusals.test(text)) return { kind: 'fail', why: 'refused', error: `refused: ${text}` };
+  return { kind: 'info', error: text };
 }

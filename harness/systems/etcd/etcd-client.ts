@@ -28,7 +28,7 @@ export class EtcdClient implements StoreClient {
 
   async execute(operation: Operation): Promise<Completion> {
     const member = this.members[this.at % this.members.length];
-    if (member === undefined) return { kind: 'fail', why: 'refused', error: 'the cluster has no members' };
+    if (member === undefined) return { kind: 'fail', why: 'refused', error: 'not sent: the cluster has no members' };
     const served = { partition: 0, attempts: 1, node: member.nodeId };
     try {
       return { ...(await run(member.etcd, operation)), ...served };
@@ -51,7 +51,7 @@ async function run(etcd: Etcd3, operation: Operation): Promise<Completion> {
         : { kind: 'ok', value: found.value.toString(), version: versionOf(found.mod_revision) };
     }
     case 'write': {
-      if (operation.ttlMs !== undefined) return { kind: 'fail', why: 'invalid', error: 'leases are not used here' };
+      if (operation.ttlMs !== undefined) return { kind: 'fail', why: 'invalid', error: 'not offered: leases' };
       const { header } = await etcd.put(key).value(operation.value).exec();
       return { kind: 'ok', version: versionOf(header.revision) };
     }
@@ -67,7 +67,7 @@ async function run(etcd: Etcd3, operation: Operation): Promise<Completion> {
     case 'delete':
       return await remove(etcd, key, operation.expected);
     case 'add':
-      return { kind: 'fail', why: 'invalid', error: 'etcd has no counters' };
+      return { kind: 'fail', why: 'invalid', error: 'not offered: counters' };
     default:
       return unreachable(operation, 'operation');
   }

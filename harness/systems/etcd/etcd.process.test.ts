@@ -61,9 +61,13 @@ describe.skipIf(!isHere)('etcd (etcd needed)', () => {
 
   it('shows every member its own copy', async () => {
     const version = versionOf(await client.execute({ f: 'write', key: 'copied', value: 'x' }));
-    const copies = await Promise.all(
-      ['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['copied', 'none'])),
-    );
+    // A copy that follows may be a moment behind.
+    const copies = await eventually('every copy', 5_000, async () => {
+      const peeked = await Promise.all(
+        ['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['copied', 'none'])),
+      );
+      return peeked.every((copy) => copy?.keys[0]?.value !== null) ? peeked : null;
+    });
     for (const copy of copies)
       expect(copy?.keys).toEqual([
         { key: 'copied', value: 'x', version },

@@ -10,6 +10,7 @@ import type {
   System,
   SystemFacts,
 } from '../system.ts';
+import { definiteRefusals } from './etcd-answers.ts';
 import { EtcdClient, type Member } from './etcd-client.ts';
 import { answerTimeoutMs, connectMember } from './etcd-connection.ts';
 import { EtcdStatus } from './etcd-status.ts';
@@ -48,6 +49,7 @@ export const etcd: System = {
   capabilities: { versions: true, compareAndSet: true, create: true, counters: false, ttl: false, peek: true },
   clientPromises: { maxAttempts: 1, deadlineMs: answerTimeoutMs },
   shape: { nodes: 3, partitions: 1, everyNodeHoldsAll: true },
+  definiteRefusals,
   unsupportedFaults: new Map([
     ['wipe', 'an etcd member that lost its disk must be removed and added again by an operator'],
     ['scale-out', 'the adapter adds no members to a running cluster'],

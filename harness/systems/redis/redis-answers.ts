@@ -28,6 +28,9 @@ const refusals = [
 /** Refusals after which another node should be asked for. */
 export const elsewhere = /^(READONLY|NOREPLICAS|LOADING|MASTERDOWN)\b/;
 
+/** First words of every refusal that this adapter calls definite. */
+export const definiteRefusals: readonly string[] = ['not sent', 'not offered', ...refusals];
+
 /** Thrown by the client when it holds no connection: the command never left this process. */
 export class NotSentError extends Error {
   override readonly name = 'NotSentError';
@@ -36,7 +39,7 @@ export class NotSentError extends Error {
 /** The completion of a command that ended in this error. */
 export function completionOfError(error: unknown): Completion {
   const text = (error instanceof Error ? error.message : String(error)).slice(0, maxErrorChars);
-  if (error instanceof NotSentError) return { kind: 'fail', why: 'refused', error: text };
+  if (error instanceof NotSentError) return { kind: 'fail', why: 'refused', error: `not sent: ${text}` };
   const isReply = error instanceof Error && error.name === 'ReplyError';
   const [word] = text.split(' ', 1);
   if (isReply && refusals.some((known) => known === word)) return { kind: 'fail', why: 'refused', error: text };

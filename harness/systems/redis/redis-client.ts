@@ -178,4 +178,4 @@ export class RedisClient implements StoreClient {
   }
 }
 
-const noVersions: Completion = { kind: 'fail', why: 'invalid', error: 'Redis has no versions' };
+const noVersions: Completion = { kind: 'fail', why: 'invalid', error: 'not offered: versions' };

@@ -46,7 +46,11 @@ describe.skipIf(!isHere)('Redis with Sentinel (redis-server needed)', () => {
     const facts = await store.system.facts();
     expect(facts).toMatchObject({ replicationFactor: 3, minInSync: 2, partitions: 1 });
     expect(facts.versions[0]?.value).toMatch(/^7\./);
-    const copies = await Promise.all(['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['a', 'none'])));
+    // A copy that follows may be a moment behind.
+    const copies = await eventually('every copy', 5_000, async () => {
+      const peeked = await Promise.all(['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['a', 'none'])));
+      return peeked.every((copy) => copy?.keys[0]?.value !== null) ? peeked : null;
+    });
     for (const copy of copies)
       expect(copy?.keys).toEqual([
         { key: 'a', value: 'é 1', version: null },

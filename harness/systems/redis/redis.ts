@@ -10,6 +10,7 @@ import type {
   System,
   SystemFacts,
 } from '../system.ts';
+import { definiteRefusals } from './redis-answers.ts';
 import { operationLimitMs, RedisClient } from './redis-client.ts';
 import { redisProgram } from './redis-node.ts';
 import { RedisStatus } from './redis-status.ts';
@@ -85,6 +86,7 @@ export function redis(profileName: string): System | undefined {
     capabilities: { versions: false, compareAndSet: false, create: true, counters: true, ttl: true, peek: true },
     clientPromises: { maxAttempts: 1, deadlineMs: operationLimitMs },
     shape: { nodes: 3, partitions: 1, everyNodeHoldsAll: true },
+    definiteRefusals,
     unsupportedFaults: new Map([
       [
         'wipe',
