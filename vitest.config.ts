@@ -16,8 +16,24 @@ export default defineConfig({
         },
       },
       { test: { name: 'sim', include: ['**/*.sim.test.ts'], exclude, testTimeout: 300_000 } },
-      { test: { name: 'process', include: ['**/*.process.test.ts'], exclude, testTimeout: 120_000, fileParallelism: false } },
-      { test: { name: 'browser', include: ['**/*.browser.test.ts'], exclude, testTimeout: 120_000, fileParallelism: false } },
+      {
+        test: {
+          name: 'process',
+          include: ['**/*.process.test.ts'],
+          exclude,
+          testTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: ['**/*.browser.test.ts'],
+          exclude,
+          testTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
       {
         test: {
           name: 'docker',
@@ -28,7 +44,9 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
-      { test: { name: 'full', include: ['**/*.full.test.ts'], exclude, testTimeout: 3_600_000, fileParallelism: false } },
+      {
+        test: { name: 'full', include: ['**/*.full.test.ts'], exclude, testTimeout: 3_600_000, fileParallelism: false },
+      },
     ],
   },
 });

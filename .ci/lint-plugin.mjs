@@ -64,7 +64,12 @@ function forEachImport(context, check) {
     const source = node.source?.value;
     if (typeof source === 'string') check(node, source);
   };
-  return { ImportDeclaration: visit, ExportNamedDeclaration: visit, ExportAllDeclaration: visit, ImportExpression: visit };
+  return {
+    ImportDeclaration: visit,
+    ExportNamedDeclaration: visit,
+    ExportAllDeclaration: visit,
+    ImportExpression: visit,
+  };
 }
 
 const importTable = {
@@ -75,11 +80,16 @@ const importTable = {
       if (source.startsWith('.')) {
         const target = join(dirname(file), source);
         if (!mayImport(file, target)) {
-          context.report({ node, message: `${ownerOf(file)}/ may not import ${ownerOf(target)}/ (DESIGN, layout table)` });
+          context.report({
+            node,
+            message: `${ownerOf(file)}/ may not import ${ownerOf(target)}/ (DESIGN, layout table)`,
+          });
         }
         return;
       }
-      const name = Object.keys(reserved).find((packageName) => source === packageName || source.startsWith(`${packageName}/`));
+      const name = Object.keys(reserved).find(
+        (packageName) => source === packageName || source.startsWith(`${packageName}/`),
+      );
       if (name !== undefined && !reserved[name].some((folder) => within(file, folder))) {
         context.report({ node, message: `${name} belongs in ${reserved[name].join(', ')} only` });
       }
@@ -90,7 +100,8 @@ const importTable = {
 const pureCore = {
   create(context) {
     const file = pathOf(context);
-    const isCore = cores.some((folder) => within(file, folder)) || (within(file, 'zaris/client') && !clientShell.test(file));
+    const isCore =
+      cores.some((folder) => within(file, folder)) || (within(file, 'zaris/client') && !clientShell.test(file));
     if (!isCore || isTest(file)) return {};
     const forbid = (node, what) => context.report({ node, message: `a synchronous core must not use ${what}` });
     const checkFunction = (node) => {

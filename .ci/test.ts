@@ -55,6 +55,7 @@ function runStep(name: string, command: readonly string[]): boolean {
 function staticChecks(): void {
   const steps: [string, string[]][] = [
     ['type check', ['tsc', '-p', '.', '--noEmit']],
+    ['type check of the report page', ['tsc', '-p', 'harness/report/browser', '--noEmit']],
     ['lint, with the import table and the purity of the cores', ['oxlint', '--type-aware', '--quiet']],
     ['format', ['oxfmt', '--check']],
     ['unused files, exports and packages', ['knip']],
@@ -66,10 +67,14 @@ function runProjects(projects: readonly string[]): void {
   const folder = mkdtempSync(join(tmpdir(), 'zaris-tests-'));
   const output = join(folder, 'report.json');
   const chosen = projects.flatMap((project) => ['--project', project]);
-  const result = spawnSync('vitest', ['run', ...chosen, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, CI: '1' },
-  });
+  const result = spawnSync(
+    'vitest',
+    ['run', ...chosen, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`],
+    {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, CI: '1' },
+    },
+  );
   try {
     const report = JSON.parse(readFileSync(output, 'utf8')) as VitestReport;
     counts.passed += report.numPassedTests;
@@ -84,7 +89,8 @@ function runProjects(projects: readonly string[]): void {
       const skipped = file.assertionResults.filter((test) => test.status !== 'passed' && test.status !== 'failed');
       for (const test of skipped) say(`skipped: ${test.fullName}`);
     }
-    if (result.status !== 0 && report.success) broken.push(`the runner of ${projects.join(', ')} exited with ${result.status}`);
+    if (result.status !== 0 && report.success)
+      broken.push(`the runner of ${projects.join(', ')} exited with ${result.status}`);
   } catch (error) {
     broken.push(`${projects.join(', ')}: no results (${(error as Error).message})`);
   } finally {
@@ -99,7 +105,8 @@ async function setUpWorlds(): Promise<void> {
     await ensureNodeImage({ docker, projectDir: join(import.meta.dirname, '..'), say });
   } catch (error) {
     say(`no containers: ${(error as Error).message}`);
-    if (process.env['CI'] !== undefined) broken.push('the container engine could not be had, and CI must not go without it');
+    if (process.env['CI'] !== undefined)
+      broken.push('the container engine could not be had, and CI must not go without it');
   }
   await installBrowser({ say, installDebianPackages }).catch((error: unknown) => say(`no browser: ${String(error)}`));
 }

@@ -38,8 +38,6 @@ export type Fault =
   /** Every target stopped and started again, one after the other, each back in its sets before the next. */
   | { readonly kind: 'rolling-restart'; readonly graceMs: number };
 
-export type FaultKind = Fault['kind'];
-
 /** The names people use: a kind, or for partitions the shape. */
 export const faultNames = [
   'kill',

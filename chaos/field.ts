@@ -91,7 +91,7 @@ export class FaultField {
     if (concernsLinks) done.push(await this.reconcileLinks());
     const { kind } = fault.intent.fault;
     const results = await Promise.all(
-      fault.intent.nodeIds.map((nodeId) => {
+      fault.intent.nodeIds.map(async (nodeId) => {
         if (kind === 'clock') return this.reconcileClock(nodeId);
         return concernsLinks || kind === 'client-partition' ? null : this.reconcileNode(nodeId);
       }),

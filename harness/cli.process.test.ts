@@ -57,7 +57,17 @@ describe('the program on bad input: one sentence, exit 64', { timeout: 30_000 },
   it('prints help with examples and exit codes, exit 0', () => {
     const { code, out } = certify(['--help']);
     expect(code).toBe(0);
-    for (const words of ['--duration', '--rf', 'Exit codes', '130', 'certify --duration 4h --rf 3', 'verify [run]', 'resume <run>', 'export <run>', 'reproduce <run>'])
+    for (const words of [
+      '--duration',
+      '--rf',
+      'Exit codes',
+      '130',
+      'certify --duration 4h --rf 3',
+      'verify [run]',
+      'resume <run>',
+      'export <run>',
+      'reproduce <run>',
+    ])
       expect(out).toContain(words);
   });
 

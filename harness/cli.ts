@@ -120,8 +120,18 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
         each.positional('run', { type: 'string', describe: 'Run id, folder, or latest' }).option('results', results),
       (options) => choose({ kind: 'report', run: String(options.run), resultsDir: options.results }),
     )
-    .command('sim', 'Certify on virtual time: one seed, or a sweep over many ("certify sim --help")', {}, () => undefined)
-    .command('selftest', 'Show that deliberately broken stores are caught ("certify selftest --help")', {}, () => undefined)
+    .command(
+      'sim',
+      'Certify on virtual time: one seed, or a sweep over many ("certify sim --help")',
+      {},
+      () => undefined,
+    )
+    .command(
+      'selftest',
+      'Show that deliberately broken stores are caught ("certify selftest --help")',
+      {},
+      () => undefined,
+    )
     .command('check', 'Judge a history of another tool ("certify check --help")', {}, () => undefined)
     .command(
       'reproduce <run>',

@@ -5,6 +5,8 @@ import { defaultJudgeOptions, judgeRun, type JudgeOptions } from '../ledger/veri
 import { defaultMemoBytes } from '../ledger/verify/search/budget.ts';
 import { assembleReport } from './assemble/report.ts';
 import { certificateOf, writeCertificate } from './certificate.ts';
+import { appendJobSummary, githubAnnotations } from './report/annotations.ts';
+import { renderMarkdown } from './report/render-markdown.ts';
 import { renderLastLines } from './report/render-lines.ts';
 import { writeReportFiles } from './report/write-report.ts';
 import type { Judged } from './run/world.ts';
@@ -60,6 +62,7 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
     if (write) {
       writeReportFiles(folder, report);
       writeCertificate(folder, certificate);
+      appendJobSummary(renderMarkdown(report), process.env);
     }
     const { kind, exitCode, headline } = report.verdict;
     return {
@@ -67,7 +70,10 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
       exitCode,
       headline,
       certificate,
-      lines: renderLastLines(report, { colour, reportPath: join(folder, 'report.html') }),
+      lines: [
+        ...renderLastLines(report, { colour, reportPath: join(folder, 'report.html') }),
+        ...githubAnnotations(report, process.env),
+      ],
     };
   } finally {
     reader.close();

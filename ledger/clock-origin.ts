@@ -32,5 +32,9 @@ export function resumedOrigin(saved: ClockOrigin, lastNs: number): ClockOrigin {
   const bootId = currentBootId();
   if (bootId === saved.bootId && bootId !== 'unknown') return saved;
   const awayNs = Math.max(lastNs + 1_000_000, (Date.now() - saved.wallMs) * 1e6);
-  return { bootId, monotonicNs: String(process.hrtime.bigint() - BigInt(Math.round(awayNs))), wallMs: Date.now() - awayNs / 1e6 };
+  return {
+    bootId,
+    monotonicNs: String(process.hrtime.bigint() - BigInt(Math.round(awayNs))),
+    wallMs: Date.now() - awayNs / 1e6,
+  };
 }

@@ -37,11 +37,16 @@ export function judgeLedgerPart(task: JudgeTask): PartResult {
 }
 
 /** Judges the ledger at `path` (file or folder). Rejects with LedgerFileError when it cannot be read, or with the error of a checker that crashed. */
-export async function judgeLedger(path: string, options: LedgerJudgeOptions, threads = Math.min(maxJudgeThreads, availableParallelism())): Promise<Judgement> {
+export async function judgeLedger(
+  path: string,
+  options: LedgerJudgeOptions,
+  threads = Math.min(maxJudgeThreads, availableParallelism()),
+): Promise<Judgement> {
   assert(threads >= 1 && threads <= maxJudgeThreads, 'number of threads');
   using reader = openLedgerReader(path);
   const tasks = Array.from({ length: threads }, (_, part): JudgeTask => ({ path, part, parts: threads, options }));
-  const [first, ...others] = threads === 1 ? [judgeLedgerPart(tasks[0] as JudgeTask)] : await Promise.all(tasks.map(runInThread));
+  const [first, ...others] =
+    threads === 1 ? [judgeLedgerPart(tasks[0] as JudgeTask)] : await Promise.all(tasks.map(runInThread));
   assert(first !== undefined, 'at least one part');
   for (const other of others) {
     mergeTally(first.tally, other.tally);
@@ -53,7 +58,11 @@ export async function judgeLedger(path: string, options: LedgerJudgeOptions, thr
 function withBudget(options: LedgerJudgeOptions): JudgeOptions {
   return {
     ...options,
-    searchBudget: () => ({ ...unlimitedBudget(options.searchMemoBytes), nowMs: () => performance.now(), deadlineMs: performance.now() + options.searchMsPerKey }),
+    searchBudget: () => ({
+      ...unlimitedBudget(options.searchMemoBytes),
+      nowMs: () => performance.now(),
+      deadlineMs: performance.now() + options.searchMsPerKey,
+    }),
   };
 }
 

@@ -12,7 +12,16 @@ import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { assert, present } from '../lib/assert.ts';
 import type { Operation, Version } from '../workloads/port.ts';
-import { type FromWriter, RecordBuffer, recordKinds, type ResumedState, type SideRow, type SideValue, type ToWriter, type WriterOptions } from './batch.ts';
+import {
+  type FromWriter,
+  RecordBuffer,
+  recordKinds,
+  type ResumedState,
+  type SideRow,
+  type SideValue,
+  type ToWriter,
+  type WriterOptions,
+} from './batch.ts';
 import { type ClockOrigin, newOrigin, resumedOrigin } from './clock-origin.ts';
 import { Interner } from './interner.ts';
 import * as rows from './rows.ts';
@@ -24,8 +33,6 @@ import { decodeValue } from './values.ts';
 export const maxQueuedRows = 200_000;
 /** Free bytes below which new operations are refused unless told otherwise. */
 export const defaultMinFreeBytes = 512 * 1024 * 1024;
-/** Bytes that one operation takes in the file, for estimates before a run (measured: 46 to 62). */
-export const estimatedBytesPerOperation = 64;
 /** Distinct error texts kept; later ones are stored as "other". */
 const maxErrorTexts = 2_000;
 const maxErrorChars = 400;
@@ -77,8 +84,10 @@ function newPending(): Pending {
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const path = resolve(options.path);
   const resume = options.resume ?? false;
-  if (resume && !existsSync(path)) throw new LedgerFileError('missing', `${path} does not exist; there is no run to resume.`);
-  if (!resume && existsSync(path)) throw new LedgerFileError('exists', `${path} exists already; name a new results folder or resume that run.`);
+  if (resume && !existsSync(path))
+    throw new LedgerFileError('missing', `${path} does not exist; there is no run to resume.`);
+  if (!resume && existsSync(path))
+    throw new LedgerFileError('exists', `${path} exists already; name a new results folder or resume that run.`);
   const data: WriterOptions = { path, sync: options.sync ?? 'normal', resume };
   const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: data });
   const first = await new Promise<FromWriter>((settle, reject) => {
@@ -133,10 +142,13 @@ export class Ledger {
     this.origin = saved === null ? newOrigin() : resumedOrigin(saved, resumed.lastNs);
     this.originNs = BigInt(this.origin.monotonicNs);
     worker.on('message', (message: FromWriter) => this.received(message));
-    worker.on('error', (error) => this.failed(new LedgerWriteError(`the ledger's writer thread died: ${error.message}`)));
+    worker.on('error', (error) =>
+      this.failed(new LedgerWriteError(`the ledger's writer thread died: ${error.message}`)),
+    );
     void this.meta('origin', this.origin);
     void this.meta('runTag', this.runTag);
-    if (saved !== null) void this.gap({ fromNs: resumed.lastNs, toNs: this.nowNs(), reason: 'the harness was not running' });
+    if (saved !== null)
+      void this.gap({ fromNs: resumed.lastNs, toNs: this.nowNs(), reason: 'the harness was not running' });
   }
 
   /** Nanoseconds since the start of the run. */
@@ -157,7 +169,11 @@ export class Ledger {
   /** Resolves once the intent is committed; only then may the operation be sent. Rejects with {@link DiskGuardError} or {@link LedgerWriteError}. */
   intent(row: rows.IntentRow): Promise<void> {
     if (this.space.freeBytes < this.minFreeBytes) {
-      return Promise.reject(new DiskGuardError(`only ${this.space.freeBytes} bytes are free for the ledger, below the bound of ${this.minFreeBytes}; no new operation is started.`));
+      return Promise.reject(
+        new DiskGuardError(
+          `only ${this.space.freeBytes} bytes are free for the ledger, below the bound of ${this.minFreeBytes}; no new operation is started.`,
+        ),
+      );
     }
     const refused = this.refusal(maxQueuedRows);
     if (refused !== null) return Promise.reject(refused);
@@ -185,17 +201,26 @@ export class Ledger {
     const { completion } = row;
     const version: Version | null = completion.kind === 'info' ? null : (completion.version ?? null);
     const seen = seenIn(this.runTag, completion, open.operation.f === 'read');
-    if (seen.text !== null) this.side('odd_values', open.operationId, seen.text);
+    // A refusal rejects what is returned below, too.
+    if (seen.text !== null) this.side('odd_values', open.operationId, seen.text).catch(() => undefined);
     const at = this.records.append(recordKinds.outcome);
     const values = [
-      open.operationId, row.session, rows.operationCodes.indexOf(open.operation.f), open.keyId,
+      open.operationId,
+      row.session,
+      rows.operationCodes.indexOf(open.operation.f),
+      open.keyId,
       rows.outcomeCodes.indexOf(completion.kind),
       completion.kind === 'fail' ? rows.whyCodes.indexOf(completion.why) : NaN,
       completion.kind === 'ok' ? NaN : this.errorId(completion.error),
-      row.invokeNs, row.returnNs - row.invokeNs,
-      version === null ? NaN : version[0], version === null ? NaN : version[1],
-      completion.partition ?? NaN, completion.epoch ?? NaN,
-      completion.node === undefined ? NaN : this.nodeId(completion.node), completion.attempts ?? NaN, seen.observed,
+      row.invokeNs,
+      row.returnNs - row.invokeNs,
+      version === null ? NaN : version[0],
+      version === null ? NaN : version[1],
+      completion.partition ?? NaN,
+      completion.epoch ?? NaN,
+      completion.node === undefined ? NaN : this.nodeId(completion.node),
+      completion.attempts ?? NaN,
+      seen.observed,
     ];
     for (let column = 0; column < values.length; column++) this.records.set(at, column, values[column] as number);
     this.setArguments(at, 16, open.operation, Number.isNaN(seen.number) ? open.digest : seen.number);
@@ -204,12 +229,32 @@ export class Ledger {
 
   fault(row: rows.FaultRow): Promise<void> {
     const partitions = row.partitions === undefined ? null : JSON.stringify(row.partitions);
-    return this.side('faults', row.faultId, row.kind, row.stage, row.atNs, Math.round(row.wallMs), JSON.stringify(row.targets), partitions, JSON.stringify(row.evidence ?? null));
+    return this.side(
+      'faults',
+      row.faultId,
+      row.kind,
+      row.stage,
+      row.atNs,
+      Math.round(row.wallMs),
+      JSON.stringify(row.targets),
+      partitions,
+      JSON.stringify(row.evidence ?? null),
+    );
   }
 
   epochChange(row: rows.EpochChangeRow): Promise<void> {
     const node = row.node === null ? null : this.nodeId(row.node);
-    return this.side('epoch_changes', row.partition, row.epoch, row.term, node, row.incarnation, row.kind, row.health, row.atNs);
+    return this.side(
+      'epoch_changes',
+      row.partition,
+      row.epoch,
+      row.term,
+      node,
+      row.incarnation,
+      row.kind,
+      row.health,
+      row.atNs,
+    );
   }
 
   incarnation(row: rows.IncarnationRow): Promise<void> {
@@ -221,22 +266,63 @@ export class Ledger {
     const seen = seenIn(this.runTag, completion, true);
     const version = completion.kind === 'info' ? null : (completion.version ?? null);
     return this.side(
-      'final_reads', this.knownKeyId(row.key), rows.phaseCodes.indexOf(row.phase), rows.outcomeCodes.indexOf(completion.kind),
-      completion.kind === 'ok' ? null : this.errorId(completion.error), row.invokeNs, row.returnNs - row.invokeNs,
-      version?.[0] ?? null, version?.[1] ?? null, completion.partition ?? null, completion.epoch ?? null,
-      completion.node === undefined ? null : this.nodeId(completion.node), orNull(seen.observed), orNull(seen.number), seen.text,
+      'final_reads',
+      this.knownKeyId(row.key),
+      rows.phaseCodes.indexOf(row.phase),
+      rows.outcomeCodes.indexOf(completion.kind),
+      completion.kind === 'ok' ? null : this.errorId(completion.error),
+      row.invokeNs,
+      row.returnNs - row.invokeNs,
+      version?.[0] ?? null,
+      version?.[1] ?? null,
+      completion.partition ?? null,
+      completion.epoch ?? null,
+      completion.node === undefined ? null : this.nodeId(completion.node),
+      orNull(seen.observed),
+      orNull(seen.number),
+      seen.text,
     );
   }
 
   replicaRead(row: rows.ReplicaReadRow): Promise<void> {
-    const head = [this.knownKeyId(row.key), rows.phaseCodes.indexOf(row.phase), this.nodeId(row.node), row.incarnation, row.role, row.atNs] as const;
-    if (row.kind === 'missing') return this.side('replica_reads', ...head, 0, null, null, null, null, null, null, row.reason);
+    const head = [
+      this.knownKeyId(row.key),
+      rows.phaseCodes.indexOf(row.phase),
+      this.nodeId(row.node),
+      row.incarnation,
+      row.role,
+      row.atNs,
+    ] as const;
+    if (row.kind === 'missing')
+      return this.side('replica_reads', ...head, 0, null, null, null, null, null, null, row.reason);
     const seen = seenValue(this.runTag, row.value);
-    return this.side('replica_reads', ...head, 1, orNull(seen.observed), orNull(seen.number), row.version?.[0] ?? null, row.version?.[1] ?? null, row.appliedSeq, row.commitSeq, seen.text);
+    return this.side(
+      'replica_reads',
+      ...head,
+      1,
+      orNull(seen.observed),
+      orNull(seen.number),
+      row.version?.[0] ?? null,
+      row.version?.[1] ?? null,
+      row.appliedSeq,
+      row.commitSeq,
+      seen.text,
+    );
   }
 
   digest(row: rows.DigestRow): Promise<void> {
-    return this.side('digests', row.partition, this.nodeId(row.node), row.incarnation, row.role, row.atNs, row.appliedTerm, row.appliedSeq, row.digest, row.keyCount);
+    return this.side(
+      'digests',
+      row.partition,
+      this.nodeId(row.node),
+      row.incarnation,
+      row.role,
+      row.atNs,
+      row.appliedTerm,
+      row.appliedSeq,
+      row.digest,
+      row.keyCount,
+    );
   }
 
   retire(row: rows.RetireRow): Promise<void> {
@@ -260,7 +346,9 @@ export class Ledger {
 
   /** Resolves once everything handed in so far is committed. */
   flush(): Promise<void> {
-    return this.records.count + this.sideRows.length > 0 ? this.queued() : (this.committing?.promise ?? Promise.resolve());
+    return this.records.count + this.sideRows.length > 0
+      ? this.queued()
+      : (this.committing?.promise ?? Promise.resolve());
   }
 
   /** Commits what is queued, folds the WAL into the file and ends the thread. Operations still open stay open in the file (readers take them as `info`). */
@@ -284,7 +372,8 @@ export class Ledger {
   private refusal(limit = 2 * maxQueuedRows): Error | null {
     if (this.failure !== null) return this.failure;
     if (this.closing !== null) return new LedgerWriteError('the ledger is closed');
-    if (this.records.count + this.sideRows.length > limit) return new LedgerWriteError(`more than ${limit} rows wait for the ledger; intents must be awaited`);
+    if (this.records.count + this.sideRows.length > limit)
+      return new LedgerWriteError(`more than ${limit} rows wait for the ledger; intents must be awaited`);
     return null;
   }
 
@@ -299,7 +388,11 @@ export class Ledger {
   private setArguments(at: number, column: number, operation: Operation, number: number): void {
     const expected = 'expected' in operation ? operation.expected : undefined;
     this.records.set(at, column, number);
-    this.records.set(at, column + 1, operation.f === 'add' ? operation.delta : operation.f === 'write' ? (operation.ttlMs ?? NaN) : NaN);
+    this.records.set(
+      at,
+      column + 1,
+      operation.f === 'add' ? operation.delta : operation.f === 'write' ? (operation.ttlMs ?? NaN) : NaN,
+    );
     this.records.set(at, column + 2, expected?.[0] ?? NaN);
     this.records.set(at, column + 3, expected?.[1] ?? NaN);
     this.records.set(at, column + 4, 'value' in operation ? operation.value.length : NaN);
@@ -346,7 +439,9 @@ export class Ledger {
     const rowsOfBatch = this.sideRows;
     this.sideRows = [];
     const records = this.records.take();
-    this.worker.postMessage({ kind: 'batch', records, rows: rowsOfBatch } satisfies ToWriter, [records.buffer as ArrayBuffer]);
+    this.worker.postMessage({ kind: 'batch', records, rows: rowsOfBatch } satisfies ToWriter, [
+      records.buffer as ArrayBuffer,
+    ]);
   }
 
   private post(message: ToWriter): void {
@@ -365,7 +460,11 @@ export class Ledger {
         return;
       }
       case 'failed':
-        this.failed(message.diskFull ? new DiskGuardError('the disk is full; the ledger cannot be written.') : new LedgerWriteError(`the ledger cannot be written: ${message.reason}`));
+        this.failed(
+          message.diskFull
+            ? new DiskGuardError('the disk is full; the ledger cannot be written.')
+            : new LedgerWriteError(`the ledger cannot be written: ${message.reason}`),
+        );
         return;
       case 'closed':
         this.closing?.resolve();

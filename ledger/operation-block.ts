@@ -15,8 +15,10 @@ const firstCapacity = 65_536;
 type Cell = number | null;
 
 /** Columns that a block takes, in this order: `SELECT` them so, of `operations` or of `open_operations`. */
-export const blockColumns = 'key_id, op_id, f | (outcome << 3), why, invoke_ns, duration_ns, major, minor, expected_major, expected_minor, observed, number, arg, partition, epoch, node_id';
-export const openBlockColumns = 'key_id, op_id, f | (2 << 3), NULL, invoke_ns, NULL, NULL, NULL, expected_major, expected_minor, NULL, number, arg, NULL, NULL, NULL';
+export const blockColumns =
+  'key_id, op_id, f | (outcome << 3), why, invoke_ns, duration_ns, major, minor, expected_major, expected_minor, observed, number, arg, partition, epoch, node_id';
+export const openBlockColumns =
+  'key_id, op_id, f | (2 << 3), NULL, invoke_ns, NULL, NULL, NULL, expected_major, expected_minor, NULL, number, arg, NULL, NULL, NULL';
 /** Numbers per row: all columns but the key. */
 const stride = 15;
 
@@ -110,7 +112,8 @@ export class OperationBlock {
   }
 
   private grow(): void {
-    const rows = this.slots.length < rowsPerBlock && this.slots.length * 2 > rowsPerBlock ? rowsPerBlock : this.slots.length * 2;
+    const rows =
+      this.slots.length < rowsPerBlock && this.slots.length * 2 > rowsPerBlock ? rowsPerBlock : this.slots.length * 2;
     const slots = new Uint32Array(rows);
     slots.set(this.slots);
     this.slots = slots;

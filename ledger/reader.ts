@@ -46,7 +46,10 @@ export interface StoredOperation {
 }
 
 /** One read-back as it stands in the file. */
-export type StoredRead = Pick<StoredOperation, 'key' | 'outcome' | 'error' | 'invokeNs' | 'version' | 'partition' | 'epoch' | 'node' | 'observed' | 'number'> & {
+export type StoredRead = Pick<
+  StoredOperation,
+  'key' | 'outcome' | 'error' | 'invokeNs' | 'version' | 'partition' | 'epoch' | 'node' | 'observed' | 'number'
+> & {
   readonly phase: rows.Phase;
   readonly returnNs: number;
 };
@@ -55,17 +58,25 @@ export type StoredRead = Pick<StoredOperation, 'key' | 'outcome' | 'error' | 'in
 export function openLedgerReader(path: string): LedgerReader {
   let file = resolve(path);
   if (existsSync(file) && statSync(file).isDirectory()) file = join(file, ledgerFileName);
-  if (!existsSync(file)) throw new LedgerFileError('missing', `${file} does not exist; name the results folder of a run.`);
+  if (!existsSync(file))
+    throw new LedgerFileError('missing', `${file} does not exist; name the results folder of a run.`);
   checkMagic(file);
   let db: Db;
   try {
     db = new Database(file, { readonly: true, fileMustExist: true });
   } catch (error) {
-    throw new LedgerFileError('damaged', `${file} cannot be opened (${(error as Error).message}); if its run crashed, the folder must be writable once for recovery.`);
+    throw new LedgerFileError(
+      'damaged',
+      `${file} cannot be opened (${(error as Error).message}); if its run crashed, the folder must be writable once for recovery.`,
+    );
   }
   try {
     const version = checkIdentity(db, file);
-    if (version < schemaVersion) throw new LedgerFileError('older', `${file} has schema version ${version}; resume or migrate it with this build before reading (it knows ${schemaVersion}).`);
+    if (version < schemaVersion)
+      throw new LedgerFileError(
+        'older',
+        `${file} has schema version ${version}; resume or migrate it with this build before reading (it knows ${schemaVersion}).`,
+      );
     db.pragma(`cache_size = -${readCacheKib}`);
     db.pragma('temp_store = FILE');
     return new LedgerReader(db, file);
@@ -85,8 +96,10 @@ function checkMagic(file: string): void {
   } catch (error) {
     throw new LedgerFileError('damaged', `${file} cannot be read (${(error as Error).message}).`);
   }
-  if (length === 0) throw new LedgerFileError('damaged', `${file} is empty; its run ended before anything was recorded.`);
-  if (head.toString('latin1') !== sqliteMagic) throw new LedgerFileError('not-a-ledger', `${file} is not a SQLite file; name the ledger.sqlite of a run.`);
+  if (length === 0)
+    throw new LedgerFileError('damaged', `${file} is empty; its run ended before anything was recorded.`);
+  if (head.toString('latin1') !== sqliteMagic)
+    throw new LedgerFileError('not-a-ledger', `${file} is not a SQLite file; name the ledger.sqlite of a run.`);
 }
 
 export class LedgerReader implements HistorySource {
@@ -120,40 +133,84 @@ export class LedgerReader implements HistorySource {
 
   *faults(): Iterable<rows.FaultRow> {
     type Row = [string, string, rows.FaultStage, number, number, string, string | null, string];
-    for (const row of this.all<Row>('SELECT fault_id, kind, stage, at_ns, wall_ms, targets, partitions, evidence FROM faults ORDER BY row_id')) {
+    for (const row of this.all<Row>(
+      'SELECT fault_id, kind, stage, at_ns, wall_ms, targets, partitions, evidence FROM faults ORDER BY row_id',
+    )) {
       const partitions = row[6] === null ? {} : { partitions: JSON.parse(row[6]) as number[] };
-      yield { faultId: row[0], kind: row[1], stage: row[2], atNs: row[3], wallMs: row[4], targets: JSON.parse(row[5]) as string[], ...partitions, evidence: JSON.parse(row[7]) };
+      yield {
+        faultId: row[0],
+        kind: row[1],
+        stage: row[2],
+        atNs: row[3],
+        wallMs: row[4],
+        targets: JSON.parse(row[5]) as string[],
+        ...partitions,
+        evidence: JSON.parse(row[7]),
+      };
     }
   }
 
   *epochChanges(): Iterable<rows.EpochChangeRow> {
     type Row = [Cell, number, number, Cell, Cell, rows.EpochKind, string, number];
-    for (const [partition, epoch, term, node, incarnation, kind, health, atNs] of this.all<Row>('SELECT partition, epoch, term, node_id, incarnation, kind, health, at_ns FROM epoch_changes ORDER BY row_id')) {
-      yield { partition, epoch, term, node: node === null ? null : this.nodeName(node), incarnation, kind, health, atNs };
+    for (const [partition, epoch, term, node, incarnation, kind, health, atNs] of this.all<Row>(
+      'SELECT partition, epoch, term, node_id, incarnation, kind, health, at_ns FROM epoch_changes ORDER BY row_id',
+    )) {
+      yield {
+        partition,
+        epoch,
+        term,
+        node: node === null ? null : this.nodeName(node),
+        incarnation,
+        kind,
+        health,
+        atNs,
+      };
     }
   }
 
   *incarnations(): Iterable<rows.IncarnationRow> {
-    for (const [node, incarnation, atNs, wallMs] of this.all<[number, number, number, number]>('SELECT node_id, incarnation, at_ns, wall_ms FROM incarnations ORDER BY row_id')) {
+    for (const [node, incarnation, atNs, wallMs] of this.all<[number, number, number, number]>(
+      'SELECT node_id, incarnation, at_ns, wall_ms FROM incarnations ORDER BY row_id',
+    )) {
       yield { node: this.nodeName(node), incarnation, atNs, wallMs };
     }
   }
 
   *digests(): Iterable<rows.DigestRow> {
     type Row = [number, number, Cell, string, number, number, number, string, number];
-    for (const [partition, node, incarnation, role, atNs, appliedTerm, appliedSeq, digest, keyCount] of this.all<Row>('SELECT partition, node_id, incarnation, role, at_ns, applied_term, applied_seq, digest, key_count FROM digests ORDER BY row_id')) {
-      yield { partition, node: this.nodeName(node), incarnation, role, atNs, appliedTerm, appliedSeq, digest, keyCount };
+    for (const [partition, node, incarnation, role, atNs, appliedTerm, appliedSeq, digest, keyCount] of this.all<Row>(
+      'SELECT partition, node_id, incarnation, role, at_ns, applied_term, applied_seq, digest, key_count FROM digests ORDER BY row_id',
+    )) {
+      yield {
+        partition,
+        node: this.nodeName(node),
+        incarnation,
+        role,
+        atNs,
+        appliedTerm,
+        appliedSeq,
+        digest,
+        keyCount,
+      };
     }
   }
 
   *gaps(): Iterable<rows.GapRow> {
-    for (const [fromNs, toNs, reason] of this.all<[number, number, string]>('SELECT from_ns, to_ns, reason FROM gaps ORDER BY row_id')) yield { fromNs, toNs, reason };
+    for (const [fromNs, toNs, reason] of this.all<[number, number, string]>(
+      'SELECT from_ns, to_ns, reason FROM gaps ORDER BY row_id',
+    ))
+      yield { fromNs, toNs, reason };
   }
 
   details(operationId: number): OperationDetails | null {
-    const row = this.db.prepare('SELECT session, attempts, text FROM operations LEFT JOIN errors USING (error_id) WHERE op_id = ?').raw().get(operationId) as [number, Cell, string | null] | undefined;
+    const row = this.db
+      .prepare('SELECT session, attempts, text FROM operations LEFT JOIN errors USING (error_id) WHERE op_id = ?')
+      .raw()
+      .get(operationId) as [number, Cell, string | null] | undefined;
     if (row !== undefined) return { session: row[0], attempts: row[1] ?? 1, error: row[2] };
-    const open = this.db.prepare('SELECT session FROM open_operations WHERE op_id = ?').pluck().get(operationId) as number | undefined;
+    const open = this.db.prepare('SELECT session FROM open_operations WHERE op_id = ?').pluck().get(operationId) as
+      | number
+      | undefined;
     return open === undefined ? null : { session: open, attempts: 1, error: null };
   }
 
@@ -162,23 +219,47 @@ export class LedgerReader implements HistorySource {
     const lastId = this.db.prepare('SELECT coalesce(max(op_id), 0) FROM operations').pluck().get() as number;
     const from = Math.floor((lastId * part) / parts);
     const to = Math.floor((lastId * (part + 1)) / parts);
-    const row = this.db.prepare('SELECT coalesce(max(attempts), 0), coalesce(max(duration_ns), 0) FROM operations WHERE op_id > ? AND op_id <= ?').raw().get(from, to) as [number, number];
+    const row = this.db
+      .prepare(
+        'SELECT coalesce(max(attempts), 0), coalesce(max(duration_ns), 0) FROM operations WHERE op_id > ? AND op_id <= ?',
+      )
+      .raw()
+      .get(from, to) as [number, number];
     return { attempts: row[0], durationNs: row[1] };
   }
 
   /** Number of finished operations and the id range; for progress and sizes. */
   size(): { readonly operations: number; readonly keys: number; readonly fileBytes: number } {
     const count = (sql: string) => this.db.prepare(sql).pluck().get() as number;
-    return { operations: count('SELECT count(*) FROM operations'), keys: count('SELECT count(*) FROM keys'), fileBytes: statSync(this.path).size };
+    return {
+      operations: count('SELECT count(*) FROM operations'),
+      keys: count('SELECT count(*) FROM keys'),
+      fileBytes: statSync(this.path).size,
+    };
   }
 
   /** Rows by table; `intents` are finished operations and those still open. */
-  rowCounts(): { intents: number; operations: number; faults: number; epochChanges: number; finalReads: number; replicaReads: number; digests: number; retirements: number } {
+  rowCounts(): {
+    intents: number;
+    operations: number;
+    faults: number;
+    epochChanges: number;
+    finalReads: number;
+    replicaReads: number;
+    digests: number;
+    retirements: number;
+  } {
     const count = (from: string) => this.db.prepare(`SELECT count(*) FROM ${from}`).pluck().get() as number;
     const operations = count('operations');
     return {
-      intents: operations + count('open_operations WHERE op_id NOT IN (SELECT op_id FROM operations)'), operations, faults: count('faults'), epochChanges: count('epoch_changes'),
-      finalReads: count('final_reads'), replicaReads: count('replica_reads'), digests: count('digests'), retirements: count('retirements'),
+      intents: operations + count('open_operations WHERE op_id NOT IN (SELECT op_id FROM operations)'),
+      operations,
+      faults: count('faults'),
+      epochChanges: count('epoch_changes'),
+      finalReads: count('final_reads'),
+      replicaReads: count('replica_reads'),
+      digests: count('digests'),
+      retirements: count('retirements'),
     };
   }
 
@@ -195,11 +276,36 @@ export class LedgerReader implements HistorySource {
   /** Read-backs through the client in the order in which they were recorded; for exports. */
   *finalReads(): Iterable<StoredRead> {
     type Row = [string, number, number, string | null, number, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell];
-    const sql = 'SELECT (SELECT name FROM keys k WHERE k.key_id = r.key_id), phase, outcome, (SELECT text FROM errors e WHERE e.error_id = r.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, observed, number FROM final_reads r ORDER BY row_id';
-    for (const [key, phase, outcome, error, invokeNs, durationNs, major, minor, partition, epoch, node, observed, number] of this.all<Row>(sql)) {
+    const sql =
+      'SELECT (SELECT name FROM keys k WHERE k.key_id = r.key_id), phase, outcome, (SELECT text FROM errors e WHERE e.error_id = r.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, observed, number FROM final_reads r ORDER BY row_id';
+    for (const [
+      key,
+      phase,
+      outcome,
+      error,
+      invokeNs,
+      durationNs,
+      major,
+      minor,
+      partition,
+      epoch,
+      node,
+      observed,
+      number,
+    ] of this.all<Row>(sql)) {
       yield {
-        key, phase: present(rows.phaseCodes[phase], 'phase'), outcome: present(rows.outcomeCodes[outcome], 'outcome'), error, invokeNs, returnNs: invokeNs + durationNs,
-        version: pair(major, minor), partition, epoch, node: node === null ? null : this.nodeName(node), observed, number,
+        key,
+        phase: present(rows.phaseCodes[phase], 'phase'),
+        outcome: present(rows.outcomeCodes[outcome], 'outcome'),
+        error,
+        invokeNs,
+        returnNs: invokeNs + durationNs,
+        version: pair(major, minor),
+        partition,
+        epoch,
+        node: node === null ? null : this.nodeName(node),
+        observed,
+        number,
       };
     }
   }
@@ -212,12 +318,34 @@ export class LedgerReader implements HistorySource {
 
   /** Every operation in the order of the ids, then those still open; for series and exports. */
   *operations(where = '', which: 'all' | 'open' | 'finished' = 'all'): Iterable<StoredOperation> {
-    type Row = [number, number, number, string, number, Cell, string | null, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell];
-    const columns = (open: boolean) => `op_id, session, f, (SELECT name FROM keys k WHERE k.key_id = o.key_id), ${
-      open
-        ? '2, NULL, NULL, invoke_ns, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, number, arg, expected_major, expected_minor FROM open_operations o'
-        : 'outcome, why, (SELECT text FROM errors e WHERE e.error_id = o.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, attempts, observed, number, arg, expected_major, expected_minor FROM operations o'
-    }`;
+    type Row = [
+      number,
+      number,
+      number,
+      string,
+      number,
+      Cell,
+      string | null,
+      number,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+    ];
+    const columns = (open: boolean) =>
+      `op_id, session, f, (SELECT name FROM keys k WHERE k.key_id = o.key_id), ${
+        open
+          ? '2, NULL, NULL, invoke_ns, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, number, arg, expected_major, expected_minor FROM open_operations o'
+          : 'outcome, why, (SELECT text FROM errors e WHERE e.error_id = o.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, attempts, observed, number, arg, expected_major, expected_minor FROM operations o'
+      }`;
     const notDone = `${where === '' ? 'WHERE' : `${where} AND`} op_id NOT IN (SELECT op_id FROM operations)`;
     const finished = which === 'open' ? [] : [`SELECT ${columns(false)} ${where} ORDER BY op_id`];
     const open = which === 'finished' ? [] : [`SELECT ${columns(true)} ${notDone} ORDER BY op_id`];
@@ -226,12 +354,71 @@ export class LedgerReader implements HistorySource {
     }
   }
 
-  private stored(row: [number, number, number, string, number, Cell, string | null, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell]): StoredOperation {
-    const [operationId, session, f, key, outcome, why, error, invokeNs, durationNs, major, minor, partition, epoch, node, attempts, observed, number, argument, expectedMajor, expectedMinor] = row;
+  private stored(
+    row: [
+      number,
+      number,
+      number,
+      string,
+      number,
+      Cell,
+      string | null,
+      number,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+      Cell,
+    ],
+  ): StoredOperation {
+    const [
+      operationId,
+      session,
+      f,
+      key,
+      outcome,
+      why,
+      error,
+      invokeNs,
+      durationNs,
+      major,
+      minor,
+      partition,
+      epoch,
+      node,
+      attempts,
+      observed,
+      number,
+      argument,
+      expectedMajor,
+      expectedMinor,
+    ] = row;
     return {
-      operationId, session, f: present(rows.operationCodes[f], 'f'), key, outcome: present(rows.outcomeCodes[outcome], 'outcome'),
-      why: why === null ? null : present(rows.whyCodes[why], 'why'), error, invokeNs, returnNs: durationNs === null ? null : invokeNs + durationNs,
-      version: pair(major, minor), partition, epoch, node: node === null ? null : this.nodeName(node), attempts, observed, number, argument, expected: pair(expectedMajor, expectedMinor),
+      operationId,
+      session,
+      f: present(rows.operationCodes[f], 'f'),
+      key,
+      outcome: present(rows.outcomeCodes[outcome], 'outcome'),
+      why: why === null ? null : present(rows.whyCodes[why], 'why'),
+      error,
+      invokeNs,
+      returnNs: durationNs === null ? null : invokeNs + durationNs,
+      version: pair(major, minor),
+      partition,
+      epoch,
+      node: node === null ? null : this.nodeName(node),
+      attempts,
+      observed,
+      number,
+      argument,
+      expected: pair(expectedMajor, expectedMinor),
     };
   }
 
@@ -251,8 +438,12 @@ export class LedgerReader implements HistorySource {
   private *pass(mine: string, block: OperationBlock, history: KeyHistory): Iterable<KeyHistory> {
     this.fill(block, mine);
     const keys = this.all<[number, string, number]>(`SELECT key_id, name, canary FROM keys ${mine} ORDER BY key_id`);
-    const finals = new Cursor(this.all<Cell[]>(`SELECT ${finalColumns} FROM final_reads ${mine} ORDER BY +key_id, row_id`));
-    const replicas = new Cursor(this.all<Cell[]>(`SELECT ${replicaColumns} FROM replica_reads ${mine} ORDER BY +key_id, row_id`));
+    const finals = new Cursor(
+      this.all<Cell[]>(`SELECT ${finalColumns} FROM final_reads ${mine} ORDER BY +key_id, row_id`),
+    );
+    const replicas = new Cursor(
+      this.all<Cell[]>(`SELECT ${replicaColumns} FROM replica_reads ${mine} ORDER BY +key_id, row_id`),
+    );
     const retired = new Cursor(this.all<Cell[]>(`SELECT key_id FROM retirements ${mine} ORDER BY key_id`));
     for (const [keyId, name, canary] of keys) {
       history.reset(keyId, name, canary === 1);
@@ -270,7 +461,12 @@ export class LedgerReader implements HistorySource {
 
   private fill(block: OperationBlock, mine: string): void {
     // Open operations are few; they take their place in the order of ids, which the checkers rely on.
-    const open = this.db.prepare(`SELECT ${openBlockColumns} FROM open_operations ${mine === '' ? 'WHERE' : `${mine} AND`} op_id NOT IN (SELECT op_id FROM operations) ORDER BY op_id`).raw().all() as Cell[][];
+    const open = this.db
+      .prepare(
+        `SELECT ${openBlockColumns} FROM open_operations ${mine === '' ? 'WHERE' : `${mine} AND`} op_id NOT IN (SELECT op_id FROM operations) ORDER BY op_id`,
+      )
+      .raw()
+      .all() as Cell[][];
     let next = 0;
     block.clear();
     for (const row of this.all<Cell[]>(`SELECT ${blockColumns} FROM operations ${mine} ORDER BY op_id`)) {
@@ -286,8 +482,10 @@ export class LedgerReader implements HistorySource {
   }
 }
 
-const finalColumns = 'key_id, phase, outcome, NULL, invoke_ns, duration_ns, major, minor, observed, number, partition, epoch, node_id';
-const replicaColumns = 'key_id, phase, answered, at_ns, major, minor, observed, number, applied_seq, commit_seq, node_id';
+const finalColumns =
+  'key_id, phase, outcome, NULL, invoke_ns, duration_ns, major, minor, observed, number, partition, epoch, node_id';
+const replicaColumns =
+  'key_id, phase, answered, at_ns, major, minor, observed, number, applied_seq, commit_seq, node_id';
 
 /** A sorted stream of rows, one ahead; `key` is Infinity at its end. */
 class Cursor {
@@ -312,7 +510,8 @@ class Cursor {
 
 const orNaN = (cell: Cell | undefined): number => (cell === null || cell === undefined ? NaN : cell);
 const orMinus = (cell: Cell | undefined): number => (cell === null || cell === undefined ? -1 : cell);
-const pair = (major: Cell, minor: Cell): readonly [number, number] | null => (major === null ? null : [major, minor ?? 0]);
+const pair = (major: Cell, minor: Cell): readonly [number, number] | null =>
+  major === null ? null : [major, minor ?? 0];
 
 function pushFinal(history: KeyHistory, cursor: Cursor): void {
   const { row } = cursor;

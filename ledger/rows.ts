@@ -13,7 +13,19 @@ export const outcomeCodes = ['ok', 'fail', 'info'] as const;
 export const whyCodes = ['condition', 'refused', 'invalid'] as const;
 export const phaseCodes = ['final', 'retire'] as const;
 export const faultStages = [
-  'planned', 'changed', 'skipped', 'injecting', 'injected', 'confirmed', 'unconfirmed', 'healing', 'healed', 'heal-verified', 'heal-unverified', 'failed', 'overshoot',
+  'planned',
+  'changed',
+  'skipped',
+  'injecting',
+  'injected',
+  'confirmed',
+  'unconfirmed',
+  'healing',
+  'healed',
+  'heal-verified',
+  'heal-unverified',
+  'failed',
+  'overshoot',
 ] as const;
 export const epochKinds = ['failover', 'handoff', 'edge'] as const;
 

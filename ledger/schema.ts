@@ -80,9 +80,49 @@ export const sideTables = {
   faults: ['fault_id', 'kind', 'stage', 'at_ns', 'wall_ms', 'targets', 'partitions', 'evidence'],
   epoch_changes: ['partition', 'epoch', 'term', 'node_id', 'incarnation', 'kind', 'health', 'at_ns'],
   incarnations: ['node_id', 'incarnation', 'at_ns', 'wall_ms'],
-  final_reads: ['key_id', 'phase', 'outcome', 'error_id', 'invoke_ns', 'duration_ns', 'major', 'minor', 'partition', 'epoch', 'node_id', 'observed', 'number', 'text'],
-  replica_reads: ['key_id', 'phase', 'node_id', 'incarnation', 'role', 'at_ns', 'answered', 'observed', 'number', 'major', 'minor', 'applied_seq', 'commit_seq', 'text'],
-  digests: ['partition', 'node_id', 'incarnation', 'role', 'at_ns', 'applied_term', 'applied_seq', 'digest', 'key_count'],
+  final_reads: [
+    'key_id',
+    'phase',
+    'outcome',
+    'error_id',
+    'invoke_ns',
+    'duration_ns',
+    'major',
+    'minor',
+    'partition',
+    'epoch',
+    'node_id',
+    'observed',
+    'number',
+    'text',
+  ],
+  replica_reads: [
+    'key_id',
+    'phase',
+    'node_id',
+    'incarnation',
+    'role',
+    'at_ns',
+    'answered',
+    'observed',
+    'number',
+    'major',
+    'minor',
+    'applied_seq',
+    'commit_seq',
+    'text',
+  ],
+  digests: [
+    'partition',
+    'node_id',
+    'incarnation',
+    'role',
+    'at_ns',
+    'applied_term',
+    'applied_seq',
+    'digest',
+    'key_count',
+  ],
   retirements: ['key_id', 'at_ns', 'exposed'],
   released_keys: ['key_id'],
   gaps: ['from_ns', 'to_ns', 'reason'],
@@ -94,13 +134,41 @@ export const sideTableNames = Object.keys(sideTables) as SideTable[];
 
 /** Columns of `operations` in the order in which the writer binds them. */
 export const operationColumns = [
-  'op_id', 'session', 'f', 'key_id', 'outcome', 'why', 'error_id', 'invoke_ns', 'duration_ns', 'major', 'minor', 'partition',
-  'epoch', 'node_id', 'attempts', 'observed', 'number', 'arg', 'expected_major', 'expected_minor', 'value_bytes',
+  'op_id',
+  'session',
+  'f',
+  'key_id',
+  'outcome',
+  'why',
+  'error_id',
+  'invoke_ns',
+  'duration_ns',
+  'major',
+  'minor',
+  'partition',
+  'epoch',
+  'node_id',
+  'attempts',
+  'observed',
+  'number',
+  'arg',
+  'expected_major',
+  'expected_minor',
+  'value_bytes',
 ] as const;
 
 /** Columns of `open_operations` in the order in which the writer binds them. */
 export const openColumns = [
-  'session', 'op_id', 'f', 'key_id', 'invoke_ns', 'number', 'arg', 'expected_major', 'expected_minor', 'value_bytes',
+  'session',
+  'op_id',
+  'f',
+  'key_id',
+  'invoke_ns',
+  'number',
+  'arg',
+  'expected_major',
+  'expected_minor',
+  'value_bytes',
 ] as const;
 
 /** The file cannot be used as a ledger; the message is one sentence that says why and what to do. */
@@ -135,13 +203,23 @@ export function checkIdentity(db: Database, path: string, supported = schemaVers
     id = db.pragma('application_id', { simple: true }) as number;
     version = db.pragma('user_version', { simple: true }) as number;
   } catch (error) {
-    throw new LedgerFileError('damaged', `${path} cannot be read as a ledger (${(error as Error).message}); restore it from a copy.`);
+    throw new LedgerFileError(
+      'damaged',
+      `${path} cannot be read as a ledger (${(error as Error).message}); restore it from a copy.`,
+    );
   }
-  if (id !== applicationId) throw new LedgerFileError('not-a-ledger', `${path} is a SQLite file but not a ledger; name the ledger.sqlite of a run.`);
+  if (id !== applicationId)
+    throw new LedgerFileError(
+      'not-a-ledger',
+      `${path} is a SQLite file but not a ledger; name the ledger.sqlite of a run.`,
+    );
   if (version > supported) throw newerError(path, version, supported);
   return version;
 }
 
 function newerError(path: string, version: number, supported: number): LedgerFileError {
-  return new LedgerFileError('newer', `${path} has schema version ${version} and this build knows ${supported}; use the build that wrote it, or a newer one.`);
+  return new LedgerFileError(
+    'newer',
+    `${path} has schema version ${version} and this build knows ${supported}; use the build that wrote it, or a newer one.`,
+  );
 }

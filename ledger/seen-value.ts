@@ -38,4 +38,5 @@ export function seenValue(runTag: string, value: string | null): Seen {
 }
 
 /** Lists are told apart by what they hold; a plain value's checksum already covers it. */
-export const digestOf = (value: DecodedValue): number => (value.kind === 'operation' && value.items > 1 ? value.digest : NaN);
+export const digestOf = (value: DecodedValue): number =>
+  value.kind === 'operation' && value.items > 1 ? value.digest : NaN;

@@ -14,7 +14,8 @@ describe('values', () => {
   it('are foreign under another tag, numbers where they are numbers', () => {
     expect(decodeValue('other', encodeValue('run', 5, 50)).kind).toBe('foreign');
     expect(decodeValue('run', '-42')).toEqual({ kind: 'number', number: -42 });
-    for (const text of ['', 'z1', 'z1..', 'z1.run.5.', 'nonsense', '1e5']) expect(decodeValue('run', text).kind).toBe('corrupt');
+    for (const text of ['', 'z1', 'z1..', 'z1.run.5.', 'nonsense', '1e5'])
+      expect(decodeValue('run', text).kind).toBe('corrupt');
   });
 
   it('are corrupt after any change of one character', () => {

@@ -44,7 +44,9 @@ export function decodeValue(runTag: string, text: string): DecodedValue {
   if (last < 0) {
     if (numberPattern.test(text)) return { kind: 'number', number: Number(text) };
     const element = decodeElement(runTag, text);
-    return typeof element === 'string' ? { kind: element, text } : { kind: 'operation', operationId: element, items: 1, digest: 0 };
+    return typeof element === 'string'
+      ? { kind: element, text }
+      : { kind: 'operation', operationId: element, items: 1, digest: 0 };
   }
   const elements = text.split(listSeparator);
   let operationId = -1;

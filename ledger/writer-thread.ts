@@ -9,8 +9,24 @@ import { dirname } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import Database, { type Database as Db, type Statement } from 'better-sqlite3';
 import { present, unreachable } from '../lib/assert.ts';
-import { type FromWriter, recordKinds, recordStride, type ResumedState, type SideRow, type ToWriter, type WriterOptions } from './batch.ts';
-import { checkIdentity, migrate, openColumns, operationColumns, type SideTable, sideTableNames, sideTables } from './schema.ts';
+import {
+  type FromWriter,
+  recordKinds,
+  recordStride,
+  type ResumedState,
+  type SideRow,
+  type ToWriter,
+  type WriterOptions,
+} from './batch.ts';
+import {
+  checkIdentity,
+  migrate,
+  openColumns,
+  operationColumns,
+  type SideTable,
+  sideTableNames,
+  sideTables,
+} from './schema.ts';
 
 /** WAL pages after which SQLite checkpoints, on this thread only. */
 const walCheckpointPages = 4_000;
@@ -38,10 +54,17 @@ function openDatabase(): Db {
 
 /** Turns what was open when the file was last written into `info`, and reads back what the front must know. */
 function resumeState(db: Db): ResumedState {
-  const openOperations = db.prepare('SELECT count(*) FROM open_operations o WHERE NOT EXISTS (SELECT 1 FROM operations p WHERE p.op_id = o.op_id)').pluck().get() as number;
+  const openOperations = db
+    .prepare(
+      'SELECT count(*) FROM open_operations o WHERE NOT EXISTS (SELECT 1 FROM operations p WHERE p.op_id = o.op_id)',
+    )
+    .pluck()
+    .get() as number;
   db.transaction(() => {
     if (openOperations > 0) {
-      db.exec("INSERT INTO errors SELECT coalesce(max(error_id), 0) + 1, 'the harness died while this operation was open' FROM errors");
+      db.exec(
+        "INSERT INTO errors SELECT coalesce(max(error_id), 0) + 1, 'the harness died while this operation was open' FROM errors",
+      );
     }
     db.exec(`
       INSERT INTO operations (op_id, session, f, key_id, outcome, error_id, invoke_ns, duration_ns, number, arg, expected_major, expected_minor, value_bytes)
@@ -51,7 +74,8 @@ function resumeState(db: Db): ResumedState {
   })();
   const pairs = (sql: string) => db.prepare(sql).raw().all() as [number, string][];
   const number = (sql: string) => db.prepare(sql).pluck().get() as number;
-  const meta = (key: string) => (db.prepare('SELECT json FROM meta WHERE key = ?').pluck().get(key) as string | undefined) ?? null;
+  const meta = (key: string) =>
+    (db.prepare('SELECT json FROM meta WHERE key = ?').pluck().get(key) as string | undefined) ?? null;
   const lastOperationId = number('SELECT coalesce(max(op_id), 0) FROM operations');
   return {
     keys: pairs('SELECT key_id, name FROM keys WHERE key_id NOT IN (SELECT key_id FROM released_keys)'),
@@ -173,7 +197,11 @@ function run(): void {
 
 function fail(error: unknown): void {
   const code = (error as { code?: string }).code ?? '';
-  send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error), diskFull: code === 'SQLITE_FULL' });
+  send({
+    kind: 'failed',
+    reason: error instanceof Error ? error.message : String(error),
+    diskFull: code === 'SQLITE_FULL',
+  });
 }
 
 try {

@@ -38,11 +38,13 @@ export class ClientHost {
     };
     world.onStopped = (nodeId, instance) => {
       for (const [connection, open] of this.open) {
-        if (open.nodeId === nodeId && open.instance === instance && !open.ended) this.endOf(connection, open, 'closed by the peer');
+        if (open.nodeId === nodeId && open.instance === instance && !open.ended)
+          this.endOf(connection, open, 'closed by the peer');
       }
     };
     world.onReset = (nodeId) => {
-      for (const [connection, open] of this.open) if (open.nodeId === nodeId) this.breakConnection(connection, 'connection reset');
+      for (const [connection, open] of this.open)
+        if (open.nodeId === nodeId) this.breakConnection(connection, 'connection reset');
     };
   }
 
@@ -151,7 +153,8 @@ export class SimClient {
       case 'send': {
         const own = this.connections.get(effect.connection);
         const open = own === undefined ? undefined : this.host.get(own);
-        if (own !== undefined && open !== undefined && !open.ended) world.request(open.nodeId, own, effect.request, open.instance);
+        if (own !== undefined && open !== undefined && !open.ended)
+          world.request(open.nodeId, own, effect.request, open.instance);
         return;
       }
       case 'settle': {

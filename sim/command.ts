@@ -32,20 +32,30 @@ export async function runSweepCommand(command: SweepCommand): Promise<number> {
   const startedMs = performance.now();
   let saidMs = startedMs;
   const totals = await sweep({
-    seeds: seedsFrom(firstSeed, command.seeds), pins, jobs: command.jobs, stopAtFirst: command.stopAtFirst,
+    seeds: seedsFrom(firstSeed, command.seeds),
+    pins,
+    jobs: command.jobs,
+    stopAtFirst: command.stopAtFirst,
     onPlayed: (now) => {
       if (performance.now() - saidMs < progressEveryMs) return;
       saidMs = performance.now();
-      print(`${now.seeds} of ${command.seeds} seeds, ${now.failures.length} failures, ${(now.virtualMs / 3_600_000).toFixed(2)} h simulated in ${secondsOf(saidMs - startedMs)} s`);
+      print(
+        `${now.seeds} of ${command.seeds} seeds, ${now.failures.length} failures, ${(now.virtualMs / 3_600_000).toFixed(2)} h simulated in ${secondsOf(saidMs - startedMs)} s`,
+      );
     },
   });
   sayTotals(totals, command.seeds, performance.now() - startedMs, print);
-  return totals.failures.length === 0 ? 0 : totals.failures.some(({ kind }) => kind === 'violated' || kind === 'invariant') ? 1 : 3;
+  return totals.failures.length === 0
+    ? 0
+    : totals.failures.some(({ kind }) => kind === 'violated' || kind === 'invariant')
+      ? 1
+      : 3;
 }
 
 function commitSeed(print: (line: string) => void): number {
   const commit = currentCommit();
-  if (commit === null) throw new SimOptionError('There is no commit to draw the seeds from; name the first one with --seed.');
+  if (commit === null)
+    throw new SimOptionError('There is no commit to draw the seeds from; name the first one with --seed.');
   const seed = seedOfCommit(commit);
   print(`Seeds from commit ${commit}: ${seed} and following`);
   return seed;
@@ -77,13 +87,18 @@ export interface SelfTestCommand {
 /** Plays every broken store (or one) until it is caught; rows in the order of the catalogue. Throws {@link SimOptionError} for an unknown name. */
 export async function runSelfTestCommand(command: SelfTestCommand): Promise<SelfTestRow[]> {
   const chosen = brokenStores.filter((store) => command.only === null || store.name === command.only);
-  if (chosen.length === 0) throw new SimOptionError(`There is no broken store "${command.only}"; there are ${brokenStores.map((store) => store.name).join(', ')}.`);
+  if (chosen.length === 0)
+    throw new SimOptionError(
+      `There is no broken store "${command.only}"; there are ${brokenStores.map((store) => store.name).join(', ')}.`,
+    );
   const rows: SelfTestRow[] = [];
   for (const store of chosen) {
     const row = await selfTest(store, command.firstSeed ?? 1, command.boundMs);
     rows.push(row);
     command.onRow?.(row);
-    command.print(`${row.isCaught ? 'caught' : 'MISSED'}  ${row.name}: ${row.finding ?? 'nothing of what it must show was reported'} (${row.seeds} seeds, ${row.operations} operations, ${row.faults} faults, ${secondsOf(row.wallMs)} s)`);
+    command.print(
+      `${row.isCaught ? 'caught' : 'MISSED'}  ${row.name}: ${row.finding ?? 'nothing of what it must show was reported'} (${row.seeds} seeds, ${row.operations} operations, ${row.faults} faults, ${secondsOf(row.wallMs)} s)`,
+    );
   }
   return rows;
 }

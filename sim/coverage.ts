@@ -7,13 +7,41 @@ import type { Effect, Notice } from '../zaris/node/contract.ts';
 
 /** Everything that a long sweep is expected to reach. */
 export const expectedCoverage: readonly string[] = [
-  'edge promotion', 'edge handoff', 'edge unassigned', 'edge serving', 'edge in-sync', 'edge withdrawn', 'edge health', 'edge map',
-  'health Healthy', 'health Degraded', 'health Recovering', 'health Unavailable',
-  'promotion possessed', 'promotion synchronised', 'promotion alone in the set', 'eligible set filled',
-  'joined the in-sync set', 'catch-up by snapshot', 'snapshot installed',
-  'handoff started', 'handoff aborted', 'handoff to preferred primary', 'handoff by drain', 'surplus copy dropped',
-  'answer Ok', 'answer NotFound', 'answer Conflict', 'answer Moved', 'answer OwnershipChanging', 'answer ReplicaWriteRejected', 'answer Unavailable',
-  'outcome ok', 'outcome condition', 'outcome refused', 'outcome in doubt',
+  'edge promotion',
+  'edge handoff',
+  'edge unassigned',
+  'edge serving',
+  'edge in-sync',
+  'edge withdrawn',
+  'edge health',
+  'edge map',
+  'health Healthy',
+  'health Degraded',
+  'health Recovering',
+  'health Unavailable',
+  'promotion possessed',
+  'promotion synchronised',
+  'promotion alone in the set',
+  'eligible set filled',
+  'joined the in-sync set',
+  'catch-up by snapshot',
+  'snapshot installed',
+  'handoff started',
+  'handoff aborted',
+  'handoff to preferred primary',
+  'handoff by drain',
+  'surplus copy dropped',
+  'answer Ok',
+  'answer NotFound',
+  'answer Conflict',
+  'answer Moved',
+  'answer OwnershipChanging',
+  'answer ReplicaWriteRejected',
+  'answer Unavailable',
+  'outcome ok',
+  'outcome condition',
+  'outcome refused',
+  'outcome in doubt',
 ];
 
 export class Coverage {
@@ -29,7 +57,13 @@ export class Coverage {
   }
 
   completed(_operation: Operation, completion: Completion): void {
-    this.hit(completion.kind === 'ok' ? 'outcome ok' : completion.kind === 'info' ? 'outcome in doubt' : `outcome ${completion.why}`);
+    this.hit(
+      completion.kind === 'ok'
+        ? 'outcome ok'
+        : completion.kind === 'info'
+          ? 'outcome in doubt'
+          : `outcome ${completion.why}`,
+    );
   }
 
   notice({ name, fields }: Notice): void {

@@ -15,7 +15,8 @@ import type { World } from './world.ts';
 /** How often registrations are looked for, ms. */
 const lookEveryMs = 500;
 
-const kindOf = (name: string): EpochKind => (name === 'edge-promotion' ? 'failover' : name === 'edge-handoff' ? 'handoff' : 'edge');
+const kindOf = (name: string): EpochKind =>
+  name === 'edge-promotion' ? 'failover' : name === 'edge-handoff' ? 'handoff' : 'edge';
 
 /** "n1#3" in parts. */
 function memberOf(text: unknown): { node: string; incarnation: number } | null {
@@ -53,8 +54,14 @@ export class EpochRecorder {
     if (kind === 'failover') this.failovers += 1;
     if (kind === 'handoff') this.handoffs += 1;
     this.history.epochRows.push({
-      partition, epoch: fields['epoch'] as number, term: fields['term'] as number, node: primary?.node ?? null, incarnation: primary?.incarnation ?? null,
-      kind, health: String(fields['health']), atNs: nsOf(this.world.nowMs),
+      partition,
+      epoch: fields['epoch'] as number,
+      term: fields['term'] as number,
+      node: primary?.node ?? null,
+      incarnation: primary?.incarnation ?? null,
+      kind,
+      health: String(fields['health']),
+      atNs: nsOf(this.world.nowMs),
     });
     return true;
   }
@@ -70,7 +77,12 @@ export class EpochRecorder {
     for (const node of controlLeader(world)?.planes.control.state.nodes ?? []) {
       if (this.incarnations.get(node.nodeId) === node.incarnation) continue;
       this.incarnations.set(node.nodeId, node.incarnation);
-      this.history.incarnationRows.push({ node: node.nodeId, incarnation: node.incarnation, atNs: nsOf(world.nowMs), wallMs: world.nowMs });
+      this.history.incarnationRows.push({
+        node: node.nodeId,
+        incarnation: node.incarnation,
+        atNs: nsOf(world.nowMs),
+        wallMs: world.nowMs,
+      });
     }
     world.at(world.nowMs + lookEveryMs, () => this.look());
   }

@@ -22,15 +22,22 @@ export class SimFaultJournal implements FaultJournal {
   async append(record: FaultRecord): Promise<void> {
     let fault = this.known.get(record.faultId);
     if (fault === undefined) this.known.set(record.faultId, (fault = { name: 'unknown', nodeIds: [], partitions: [] }));
-    if (record.step === 'planned' || record.step === 'changed' || record.step === 'injecting') fault.name = faultName(record.fault);
+    if (record.step === 'planned' || record.step === 'changed' || record.step === 'injecting')
+      fault.name = faultName(record.fault);
     if (record.step === 'injecting') {
       fault.nodeIds = record.nodeIds;
       fault.partitions = record.partition === null ? [] : [record.partition];
     }
     if (record.step === 'confirmed') this.confirmed.add(record.faultId);
     this.history.faultRows.push({
-      faultId: record.faultId, kind: fault.name, stage: record.step, atNs: nsOf(record.atMs), wallMs: record.atMs,
-      targets: fault.nodeIds, partitions: fault.partitions, evidence: record,
+      faultId: record.faultId,
+      kind: fault.name,
+      stage: record.step,
+      atNs: nsOf(record.atMs),
+      wallMs: record.atMs,
+      targets: fault.nodeIds,
+      partitions: fault.partitions,
+      evidence: record,
     });
   }
 }

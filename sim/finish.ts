@@ -14,7 +14,8 @@ import { type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.t
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { SimClient } from './client-host.ts';
 import { nsOf, runOperation } from './load.ts';
-import { extraSession, type SimRun } from './run-seed.ts';
+import { extraSession } from './extra-sessions.ts';
+import type { SimRun } from './run-seed.ts';
 import { controlLeader } from './sim-cluster.ts';
 
 /** Reads under way at a time. */
@@ -35,13 +36,23 @@ export async function finishRun(run: SimRun, canaries: readonly string[]): Promi
     const key = canaries[index];
     if (key === undefined) return;
     // Then read under the history: the live check must see that it is gone.
-    deleteUnseen(run, client, key, () => {
-      runOperation({ ...run, timeoutMs: readTimeoutMs }, { client, session, operation: { f: 'read', key }, canary: true }, (completion) => {
-        if (completion.kind === 'ok' && completion.value === null) run.canariesSeen.push(key);
-        left -= 1;
-        deleteNext(index + 1);
-      });
-    }, maxTries);
+    deleteUnseen(
+      run,
+      client,
+      key,
+      () => {
+        runOperation(
+          { ...run, timeoutMs: readTimeoutMs },
+          { client, session, operation: { f: 'read', key }, canary: true },
+          (completion) => {
+            if (completion.kind === 'ok' && completion.value === null) run.canariesSeen.push(key);
+            left -= 1;
+            deleteNext(index + 1);
+          },
+        );
+      },
+      maxTries,
+    );
   };
   deleteNext(0);
   await turns.run(world.nowMs + readBackBoundMs, () => left === 0);
@@ -52,10 +63,14 @@ export async function finishRun(run: SimRun, canaries: readonly string[]): Promi
 
 function deleteUnseen(run: SimRun, client: SimClient, key: string, done: () => void, tries: number): void {
   const operation = { kind: 'mutate', mutation: { kind: 'delete', key } } as const;
-  client.call(operation, ({ status }) => {
-    if (status === 'Ok' || status === 'NotFound' || tries === 0) done();
-    else run.world.at(run.world.nowMs + pauseMs, () => deleteUnseen(run, client, key, done, tries - 1));
-  }, readTimeoutMs);
+  client.call(
+    operation,
+    ({ status }) => {
+      if (status === 'Ok' || status === 'NotFound' || tries === 0) done();
+      else run.world.at(run.world.nowMs + pauseMs, () => deleteUnseen(run, client, key, done, tries - 1));
+    },
+    readTimeoutMs,
+  );
 }
 
 async function readBack(run: SimRun, client: SimClient, keys: readonly string[]): Promise<void> {
@@ -82,25 +97,33 @@ export function readKey(
   const { world, history, job } = run;
   const { client, key, phase, tries } = read;
   const invokeNs = nsOf(world.nowMs);
-  client.call({ kind: 'get', key }, (result) => {
-    const completion = completionOf({ f: 'read', key }, operationResult(result));
-    if (completion.kind === 'ok' || tries <= 1) {
-      history.finalRead({ key, phase, invokeNs, returnNs: nsOf(world.nowMs), completion }, job.keepRows === true);
-      done(completion);
-    } else world.at(world.nowMs + pauseMs, () => readKey(run, { ...read, tries: tries - 1 }, done));
-  }, readTimeoutMs);
+  client.call(
+    { kind: 'get', key },
+    (result) => {
+      const completion = completionOf({ f: 'read', key }, operationResult(result));
+      if (completion.kind === 'ok' || tries <= 1) {
+        history.finalRead({ key, phase, invokeNs, returnNs: nsOf(world.nowMs), completion }, job.keepRows === true);
+        done(completion);
+      } else world.at(world.nowMs + pauseMs, () => readKey(run, { ...read, tries: tries - 1 }, done));
+    },
+    readTimeoutMs,
+  );
 }
 
 async function autopsy(run: SimRun, keys: readonly string[]): Promise<void> {
   const byPartition = Map.groupBy(keys, (key) => partitionOf(key, run.options.partitions));
-  const settled = (): boolean => Array.from({ length: run.options.partitions }, (_, index) => isLevel(run, partitionId(index))).every(Boolean);
+  const settled = (): boolean =>
+    Array.from({ length: run.options.partitions }, (_, index) => isLevel(run, partitionId(index))).every(Boolean);
   await run.turns.run(run.world.nowMs + catchUpBoundMs, settled);
-  for (let index = 0; index < run.options.partitions; index++) askReplicas(run, partitionId(index), byPartition.get(partitionId(index)) ?? [], 'final');
+  for (let index = 0; index < run.options.partitions; index++)
+    askReplicas(run, partitionId(index), byPartition.get(partitionId(index)) ?? [], 'final');
 }
 
 const copyOf = (run: SimRun, id: NodeId, partition: PartitionId, keys: readonly string[]): CopyReport | null => {
   const node = run.world.nodes.get(id);
-  return node?.running === null || node === undefined || node.paused ? null : node.running.node.planes.data.copyReport(partition, keys);
+  return node?.running === null || node === undefined || node.paused
+    ? null
+    : node.running.node.planes.data.copyReport(partition, keys);
 };
 
 /** Every replica has applied what the primary has committed. */
@@ -111,7 +134,9 @@ export function isLevel(run: SimRun, partition: PartitionId): boolean {
   const { primary } = state.runtime(partition);
   const committed = primary === null ? undefined : copyOf(run, primary.nodeId, partition, [])?.commitSeq;
   if (committed === undefined) return false;
-  return state.placement(partition).replicas.every((id) => (copyOf(run, id, partition, [])?.applied.seq ?? -1) >= committed);
+  return state
+    .placement(partition)
+    .replicas.every((id) => (copyOf(run, id, partition, [])?.applied.seq ?? -1) >= committed);
 }
 
 /** Asks every replica of a partition at this moment. Returns true when all answered and had caught up. */
@@ -122,7 +147,20 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
   const primary = state?.runtime(partition).primary ?? null;
   const keep = job.keepRows === true;
   if (state === undefined || primary === null) {
-    for (const key of keys) history.replicaRead({ key, phase, node: 'none', incarnation: null, role: 'unknown', atNs, kind: 'missing', reason: 'nobody leads the partition' }, keep);
+    for (const key of keys)
+      history.replicaRead(
+        {
+          key,
+          phase,
+          node: 'none',
+          incarnation: null,
+          role: 'unknown',
+          atNs,
+          kind: 'missing',
+          reason: 'nobody leads the partition',
+        },
+        keep,
+      );
     return false;
   }
   const commitSeq = copyOf(run, primary.nodeId, partition, [])?.commitSeq ?? null;
@@ -132,19 +170,42 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
     const incarnation = state.current(id)?.incarnation ?? null;
     if (copy === null) {
       isComplete = false;
-      for (const key of keys) history.replicaRead({ key, phase, node: id, incarnation, role: 'unknown', atNs, kind: 'missing', reason: 'no answer' }, keep);
+      for (const key of keys)
+        history.replicaRead(
+          { key, phase, node: id, incarnation, role: 'unknown', atNs, kind: 'missing', reason: 'no answer' },
+          keep,
+        );
       continue;
     }
     if (copy.applied.seq < (commitSeq ?? 0)) isComplete = false;
     for (const { key, value, version } of copy.values) {
-      history.replicaRead({
-        key, phase, node: id, incarnation, role: copy.role, atNs, kind: 'answered', value: value ?? null,
-        version: version === undefined ? null : [version.term, version.seq], appliedSeq: copy.applied.seq, commitSeq,
-      }, keep);
+      history.replicaRead(
+        {
+          key,
+          phase,
+          node: id,
+          incarnation,
+          role: copy.role,
+          atNs,
+          kind: 'answered',
+          value: value ?? null,
+          version: version === undefined ? null : [version.term, version.seq],
+          appliedSeq: copy.applied.seq,
+          commitSeq,
+        },
+        keep,
+      );
     }
     history.digestRows.push({
-      partition, node: id, incarnation, role: copy.role, atNs, appliedTerm: copy.applied.term, appliedSeq: copy.applied.seq,
-      digest: copy.digest, keyCount: present(copy.keyCount, 'key count'),
+      partition,
+      node: id,
+      incarnation,
+      role: copy.role,
+      atNs,
+      appliedTerm: copy.applied.term,
+      appliedSeq: copy.applied.seq,
+      digest: copy.digest,
+      keyCount: present(copy.keyCount, 'key count'),
     });
   }
   return isComplete;

@@ -65,7 +65,10 @@ describe('hazards', () => {
     const before = script.view().nodes.find((node) => node.nodeId === joiner)?.incarnation ?? 0;
     script.world.kill(joiner);
     script.world.start(joiner);
-    script.until('the new incarnation', () => (script.view().nodes.find((node) => node.nodeId === joiner)?.incarnation ?? 0) > before);
+    script.until(
+      'the new incarnation',
+      () => (script.view().nodes.find((node) => node.nodeId === joiner)?.incarnation ?? 0) > before,
+    );
     for (const { from, to, message } of held) script.world.inject(from, to, message);
     script.run(300);
     const { inSync } = script.partition();
@@ -80,7 +83,11 @@ describe('hazards', () => {
   });
 
   const tailKept = (rf: number, parts?: NodeParts): (string | null)[] => {
-    const script = new Script({ nodeCount: 5, rf, world: { ...quickSuspicion, ...(parts === undefined ? {} : { parts }) } });
+    const script = new Script({
+      nodeCount: 5,
+      rf,
+      world: { ...quickSuspicion, ...(parts === undefined ? {} : { parts }) },
+    });
     const first = script.primary();
     // The followers learn of the entry, but never that it was committed.
     const stop = script.drop((from, _to, message) => {
@@ -96,7 +103,10 @@ describe('hazards', () => {
     if (rf < 3) return values;
     const second = script.primary();
     script.world.kill(second);
-    script.until('the one after', () => script.partition().primary !== null && script.primary() !== second && script.partition().serving);
+    script.until(
+      'the one after',
+      () => script.partition().primary !== null && script.primary() !== second && script.partition().serving,
+    );
     values.push(script.get('a'));
     return values;
   };
@@ -121,7 +131,9 @@ describe('hazards', () => {
     script.put('a', 'old');
     const primary = script.primary();
     const [one, other] = script.replicas() as [NodeId, NodeId];
-    const stop = script.drop((_from, to, message) => to === other && message.kind === 'append' && message.entries.length > 0);
+    const stop = script.drop(
+      (_from, to, message) => to === other && message.kind === 'append' && message.entries.length > 0,
+    );
     const box = script.call(put('a', 'new'));
     script.until('one replica holds it', () => (script.copy(one)?.lastSeq ?? 0) > (script.copy(other)?.lastSeq ?? 0));
     script.restart(primary);
@@ -138,7 +150,10 @@ describe('hazards', () => {
     const script = new Script({ nodeCount: 3, world: { node: { timings: { logKeepEntries: 8, snapshotItems: 4 } } } });
     const preferred = script.primary();
     script.world.kill(preferred);
-    script.until('another leads', () => script.partition().primary !== null && script.primary() !== preferred && script.partition().serving);
+    script.until(
+      'another leads',
+      () => script.partition().primary !== null && script.primary() !== preferred && script.partition().serving,
+    );
     for (let index = 0; index < 50; index++) script.put(`k${index}`, String(index));
     const heldKeys: number[] = [];
     script.world.onNotice = (_from, { name, fields }) => {
@@ -182,19 +197,32 @@ describe('hazards', () => {
     expect(script.replicas()).toEqual([other]);
     script.world.kill(primary);
     script.waitServing();
-    script.until('the other leads', () => script.partition().primary !== null && script.primary() === other && script.partition().serving);
+    script.until(
+      'the other leads',
+      () => script.partition().primary !== null && script.primary() === other && script.partition().serving,
+    );
     expect(script.get('a')).toBe('1');
   });
 
   const isolatedPrimary = (parts?: NodeParts): { stale: string | null; acked: boolean } => {
-    const script = new Script({ nodeCount: 5, world: { ...quickSuspicion, ...(parts === undefined ? {} : { parts }) } });
+    const script = new Script({
+      nodeCount: 5,
+      world: { ...quickSuspicion, ...(parts === undefined ? {} : { parts }) },
+    });
     script.put('a', 'old');
     const primary = script.primary();
-    const inside = script.newClient('inside', { seeds: [`${primary}:7861`], requestTimeoutMs: 20_000, retry: insideRetry });
+    const inside = script.newClient('inside', {
+      seeds: [`${primary}:7861`],
+      requestTimeoutMs: 20_000,
+      retry: insideRetry,
+    });
     expect(script.get('a', inside)).toBe('old');
     script.isolate(primary);
     const write = script.call(put('b', 'x'), inside, 20_000);
-    script.until('another leads', () => script.partition().primary !== null && script.primary() !== primary && script.partition().serving);
+    script.until(
+      'another leads',
+      () => script.partition().primary !== null && script.primary() !== primary && script.partition().serving,
+    );
     expect(script.put('a', 'new').status).toBe('Ok');
     // The client inside still believes in the old primary: ask that very node.
     const answers: string[] = [];
@@ -281,7 +309,9 @@ describe('hazards', () => {
     const clients = [0, 1, 2].map((index) => script.newClient(`c${index}`, { deadPeerMs: 300, keepAliveMs: 100 }));
     const tally = { sum: 0, acked: 0, doubt: 0, winners: 0 };
     for (let round = 0; round < 40; round++) {
-      const boxes = clients.map((client) => script.call({ kind: 'mutate', mutation: { kind: 'add', key: 'n', delta: 1 } }, client));
+      const boxes = clients.map((client) =>
+        script.call({ kind: 'mutate', mutation: { kind: 'add', key: 'n', delta: 1 } }, client),
+      );
       script.until('the round', () => boxes.every((box) => box.result !== null));
       for (const { result } of boxes) {
         if (result?.status === 'Ok') tally.acked += 1;
@@ -289,7 +319,10 @@ describe('hazards', () => {
       }
     }
     const creates = clients.map((client, index) =>
-      script.call({ kind: 'mutate', mutation: { kind: 'put', key: 'once', value: String(index), ifAbsent: true } }, client),
+      script.call(
+        { kind: 'mutate', mutation: { kind: 'put', key: 'once', value: String(index), ifAbsent: true } },
+        client,
+      ),
     );
     script.until('the creates', () => creates.every((box) => box.result !== null));
     tally.winners = creates.filter((box) => box.result?.status === 'Ok').length;
@@ -362,7 +395,11 @@ describe('hazards', () => {
     '14. leader, source and target killed %i ms into a migration',
     (afterMs) => {
       for (const victim of ['leader', 'source', 'target'] as const) {
-        const script = new Script({ nodeCount: 5, partitionCount: 4, world: { node: { timings: { snapshotItems: 4, logKeepEntries: 8 } } } });
+        const script = new Script({
+          nodeCount: 5,
+          partitionCount: 4,
+          world: { node: { timings: { snapshotItems: 4, logKeepEntries: 8 } } },
+        });
         for (let index = 0; index < 60; index++) script.put(`k${index}`, 'v');
         const added = nodeId('n6');
         script.world.addNode(added);
@@ -470,7 +507,9 @@ describe('hazards', () => {
     script.until('settled', () => box.result !== null);
     expect(box.result?.status).not.toBe('NotFound');
     for (const node of script.world.nodes.values()) {
-      expect(node.running?.node.view().partitionCount === 0 || (node.running?.node.view().revision ?? 0) <= revision).toBe(true);
+      expect(
+        node.running?.node.view().partitionCount === 0 || (node.running?.node.view().revision ?? 0) <= revision,
+      ).toBe(true);
     }
   });
 
@@ -549,7 +588,10 @@ describe('hazards', () => {
     script.isolate(primary);
     const box = script.call({ kind: 'mutate', mutation: { kind: 'add', key: 'n', delta: 1 } });
     script.until('the tail', () => (script.copy(primary)?.lastSeq ?? 0) > (script.copy(primary)?.commitSeq ?? 0));
-    script.until('another leads', () => script.partition().primary !== null && script.primary() !== primary && script.partition().serving);
+    script.until(
+      'another leads',
+      () => script.partition().primary !== null && script.primary() !== primary && script.partition().serving,
+    );
     script.until('settled', () => box.result !== null);
     expect(box.result?.status).toBe('Ok');
     expect(script.get('n')).toBe('2');
@@ -565,7 +607,9 @@ describe('hazards', () => {
     const primary = script.primary();
     // One replica takes the entry, the other and the primary's commit never come: it is in doubt, and inherited by whoever leads next.
     const [holder, other] = script.replicas() as [NodeId, NodeId];
-    const stopOther = script.drop((_from, to, message) => to === other && message.kind === 'append' && message.entries.length > 0);
+    const stopOther = script.drop(
+      (_from, to, message) => to === other && message.kind === 'append' && message.entries.length > 0,
+    );
     const writer = script.newClient('writer');
     const write = script.call(put('a', '1'), writer, 30_000);
     const committedSeq = script.copy(primary)?.commitSeq ?? 0;
@@ -574,7 +618,10 @@ describe('hazards', () => {
     const stopAppends = script.drop((_from, _to, message) => message.kind === 'append' && message.entries.length > 0);
     stopOther();
     script.world.kill(primary);
-    script.until('another leads', () => script.partition().primary !== null && script.primary() !== primary && script.partition().serving);
+    script.until(
+      'another leads',
+      () => script.partition().primary !== null && script.primary() !== primary && script.partition().serving,
+    );
     const readInherited = script.call({ kind: 'get', key: 'a' });
     const create = script.call({ kind: 'mutate', mutation: { kind: 'put', key: 'a', value: '2', ifAbsent: true } });
     const readOther = script.call({ kind: 'get', key: 'other' });
@@ -604,7 +651,10 @@ describe('hazards', () => {
     for (let index = 0; index < 40; index++) script.delete(`k${index}`);
     expect(script.replicas()).not.toContain(learner);
     script.world.kill(source);
-    script.until('another leads', () => script.partition().primary !== null && script.primary() !== source && script.partition().serving);
+    script.until(
+      'another leads',
+      () => script.partition().primary !== null && script.primary() !== source && script.partition().serving,
+    );
     script.world.start(source);
     script.waitHealthy();
     stop();

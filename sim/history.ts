@@ -6,10 +6,26 @@
  * ledger would hold, the simulator and the containers would be judged by different rules.
  */
 import { assert, present } from '../lib/assert.ts';
-import type { DigestRow, EpochChangeRow, FaultRow, FinalReadRow, GapRow, IncarnationRow, ReplicaReadRow, RetireRow } from '../ledger/rows.ts';
+import type {
+  DigestRow,
+  EpochChangeRow,
+  FaultRow,
+  FinalReadRow,
+  GapRow,
+  IncarnationRow,
+  ReplicaReadRow,
+  RetireRow,
+} from '../ledger/rows.ts';
 import { operationCodes, outcomeCodes, whyCodes } from '../ledger/rows.ts';
 import { decodeValue, type DecodedValue } from '../ledger/values.ts';
-import { type HistoryRow, KeyHistory, observedCorrupt, observedForeign, outcomeCode, sourceCode } from '../ledger/verify/history.ts';
+import {
+  type HistoryRow,
+  KeyHistory,
+  observedCorrupt,
+  observedForeign,
+  outcomeCode,
+  sourceCode,
+} from '../ledger/verify/history.ts';
 import type { HistorySource, OperationDetails } from '../ledger/verify/source.ts';
 import type { Completion, Operation } from '../workloads/port.ts';
 
@@ -44,7 +60,8 @@ interface KeyRows {
 }
 
 /** Lists are told apart by what they hold; a plain value's checksum already covers it. */
-const digestOf = (value: DecodedValue): number | undefined => (value.kind === 'operation' && value.items > 1 ? value.digest : undefined);
+const digestOf = (value: DecodedValue): number | undefined =>
+  value.kind === 'operation' && value.items > 1 ? value.digest : undefined;
 
 export class SimHistory implements HistorySource {
   readonly runTag: string;
@@ -101,7 +118,13 @@ export class SimHistory implements HistorySource {
     const seen = completion.kind === 'ok' ? this.seen(completion.value ?? null) : {};
     const version = completion.kind === 'info' ? null : (completion.version ?? null);
     this.keyRows(row.key, false).later.push({
-      f: 'read', outcome: completion.kind, source: row.phase === 'retire' ? 'retire' : 'final', invokeNs: row.invokeNs, returnNs: row.returnNs, version, ...seen,
+      f: 'read',
+      outcome: completion.kind,
+      source: row.phase === 'retire' ? 'retire' : 'final',
+      invokeNs: row.invokeNs,
+      returnNs: row.returnNs,
+      version,
+      ...seen,
       ...(completion.partition === undefined ? {} : { partition: completion.partition }),
       ...(completion.epoch === undefined ? {} : { epoch: completion.epoch }),
       ...(completion.node === undefined ? {} : { node: this.nodeId(completion.node) }),
@@ -111,7 +134,13 @@ export class SimHistory implements HistorySource {
 
   replicaRead(row: ReplicaReadRow, keep: boolean): void {
     if (keep) this.replicaRows.push(row);
-    const base = { f: 'read', source: 'replica', invokeNs: row.atNs, returnNs: row.atNs, node: this.nodeId(row.node) } as const;
+    const base = {
+      f: 'read',
+      source: 'replica',
+      invokeNs: row.atNs,
+      returnNs: row.atNs,
+      node: this.nodeId(row.node),
+    } as const;
     const { later } = this.keyRows(row.key, false);
     if (row.kind === 'missing') {
       later.push({ ...base, outcome: 'info' });
@@ -137,7 +166,9 @@ export class SimHistory implements HistorySource {
   }
 
   operationsOf(key: string): RecordedOperation[] {
-    return (this.keys.get(key)?.operations ?? []).map((operationId) => present(this.slots[operationId - 1], 'operation'));
+    return (this.keys.get(key)?.operations ?? []).map((operationId) =>
+      present(this.slots[operationId - 1], 'operation'),
+    );
   }
 
   // What the judge reads.
@@ -171,7 +202,11 @@ export class SimHistory implements HistorySource {
     const slot = this.slots[operationId - 1];
     if (slot === undefined) return null;
     const { completion } = slot;
-    return { session: slot.session, attempts: completion?.attempts ?? 1, error: completion === null || completion.kind === 'ok' ? null : completion.error };
+    return {
+      session: slot.session,
+      attempts: completion?.attempts ?? 1,
+      error: completion === null || completion.kind === 'ok' ? null : completion.error,
+    };
   }
 
   *histories(part: number, parts: number): Iterable<KeyHistory> {
@@ -182,7 +217,8 @@ export class SimHistory implements HistorySource {
       if (keyId % parts !== part) continue;
       history.reset(keyId, rows.name, rows.canary);
       history.retired = rows.retired;
-      for (const operationId of rows.operations) this.pushOperation(history, present(this.slots[operationId - 1], 'operation'));
+      for (const operationId of rows.operations)
+        this.pushOperation(history, present(this.slots[operationId - 1], 'operation'));
       history.operationCount = history.size;
       for (const row of rows.later) history.push(row);
       yield history;
@@ -206,7 +242,8 @@ export class SimHistory implements HistorySource {
     history.minor[i] = version?.[1] ?? NaN;
     history.expectedMajor[i] = expected?.[0] ?? NaN;
     history.expectedMinor[i] = expected?.[1] ?? NaN;
-    history.argument[i] = operation.f === 'add' ? operation.delta : operation.f === 'write' ? (operation.ttlMs ?? NaN) : NaN;
+    history.argument[i] =
+      operation.f === 'add' ? operation.delta : operation.f === 'write' ? (operation.ttlMs ?? NaN) : NaN;
     history.partition[i] = completion?.partition ?? -1;
     history.epoch[i] = completion?.epoch ?? NaN;
     history.node[i] = completion?.node === undefined ? -1 : this.nodeId(completion.node);
@@ -216,7 +253,8 @@ export class SimHistory implements HistorySource {
   private setValues(history: KeyHistory, i: number, operation: Operation, completion: Completion | null): void {
     const value = completion?.kind === 'ok' ? completion.value : undefined;
     const isRead = operation.f === 'read';
-    const seen = completion?.kind === 'ok' && (isRead || (value !== undefined && value !== null)) ? this.seen(value ?? null) : {};
+    const seen =
+      completion?.kind === 'ok' && (isRead || (value !== undefined && value !== null)) ? this.seen(value ?? null) : {};
     const written = 'value' in operation ? listDigest(this.runTag, operation.value) : undefined;
     history.observed[i] = isRead ? (seen.observed ?? NaN) : NaN;
     history.number[i] = seen.number ?? written ?? NaN;
@@ -259,4 +297,5 @@ export class SimHistory implements HistorySource {
 }
 
 /** Digest of a list value; a plain value (no separator) has none. */
-const listDigest = (runTag: string, value: string): number | undefined => (value.includes(' ') ? digestOf(decodeValue(runTag, value)) : undefined);
+const listDigest = (runTag: string, value: string): number | undefined =>
+  value.includes(' ') ? digestOf(decodeValue(runTag, value)) : undefined;

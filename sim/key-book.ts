@@ -16,7 +16,11 @@ export class SimKeyBook implements KeyBook {
   private done: string[] = [];
   retiredCount = 0;
 
-  constructor(options: { readonly maxLiveKeys: number; readonly sessionsPerPartition: number; readonly partitionOf: (key: string) => number }) {
+  constructor(options: {
+    readonly maxLiveKeys: number;
+    readonly sessionsPerPartition: number;
+    readonly partitionOf: (key: string) => number;
+  }) {
     this.maxLiveKeys = options.maxLiveKeys;
     this.sessionsPerPartition = options.sessionsPerPartition;
     this.partitionOf = options.partitionOf;

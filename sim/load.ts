@@ -39,7 +39,12 @@ export interface LoadParts {
 /** Runs one operation under the history. */
 export function runOperation(
   parts: Pick<LoadParts, 'world' | 'history' | 'keys' | 'timeoutMs'>,
-  call: { readonly client: SimClient; readonly session: number; readonly operation: Operation; readonly canary?: boolean },
+  call: {
+    readonly client: SimClient;
+    readonly session: number;
+    readonly operation: Operation;
+    readonly canary?: boolean;
+  },
   done: (completion: Completion, operationId: number) => void,
 ): void {
   const { world, history, keys } = parts;

@@ -114,7 +114,13 @@ export class Network {
         this.resets.add(name);
         if (!before.has(name)) started.push({ from: rule.from, to: rule.to });
       } else {
-        const now = weak.get(name) ?? { lossPercent: 0, delayMs: 0, jitterMs: 0, bytesPerSecond: 0, busyUntilMs: this.weak.get(name)?.busyUntilMs ?? 0 };
+        const now = weak.get(name) ?? {
+          lossPercent: 0,
+          delayMs: 0,
+          jitterMs: 0,
+          bytesPerSecond: 0,
+          busyUntilMs: this.weak.get(name)?.busyUntilMs ?? 0,
+        };
         if (rule.kind === 'loss') now.lossPercent = rule.percent;
         else if (rule.kind === 'delay') [now.delayMs, now.jitterMs] = [rule.delayMs, rule.jitterMs];
         else now.bytesPerSecond = rule.bytesPerSecond;
@@ -149,7 +155,9 @@ export class Network {
   /** A repeat of a message that arrives at `atMs`; null when there is none. */
   repeatMs(atMs: number): number | null {
     const { duplicateChance } = this.options;
-    return duplicateChance > 0 && this.random.chance(duplicateChance) ? atMs + this.random.exponential(repeatMeanMs) : null;
+    return duplicateChance > 0 && this.random.chance(duplicateChance)
+      ? atMs + this.random.exponential(repeatMeanMs)
+      : null;
   }
 
   /** When bytes of a client's connection sent now arrive: TCP, so loss is delay and order stays. Throttling queues without bound. */
@@ -157,8 +165,12 @@ export class Network {
     let atMs = nowMs + this.latency();
     const weakness = this.weak.size === 0 ? undefined : this.weak.get(linkName(from, to));
     if (weakness !== undefined) {
-      atMs += weakness.delayMs + this.random.float() * weakness.jitterMs + (this.throttled(weakness, nowMs) ?? throttleBacklogMs);
-      for (let lost = 0; lost < maxRetransmits && this.random.chance(weakness.lossPercent / 100); lost++) atMs += retransmitMs * 2 ** lost;
+      atMs +=
+        weakness.delayMs +
+        this.random.float() * weakness.jitterMs +
+        (this.throttled(weakness, nowMs) ?? throttleBacklogMs);
+      for (let lost = 0; lost < maxRetransmits && this.random.chance(weakness.lossPercent / 100); lost++)
+        atMs += retransmitMs * 2 ** lost;
     }
     return this.inOrder(from, connection, atMs);
   }

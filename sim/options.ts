@@ -80,7 +80,9 @@ const oneOf =
 
 /** A subset of the fault kinds, two at least; the core kinds are seldom left out. */
 function drawFaults(prng: Prng): string {
-  const chosen = faultNames.filter((name) => prng.chance(name === 'kill' || name === 'pause' || name === 'isolate' ? 0.8 : 0.35));
+  const chosen = faultNames.filter((name) =>
+    prng.chance(name === 'kill' || name === 'pause' || name === 'isolate' ? 0.8 : 0.35),
+  );
   return chosen.length >= 2 ? chosen.join(',') : 'kill,pause,isolate';
 }
 
@@ -139,7 +141,8 @@ export const optionNames = Object.keys(draws) as OptionName[];
 /** Options of a seed, with `pins` in place of what would be drawn. Throws {@link SimOptionError}. */
 export function drawOptions(seed: number, pins: Pins = {}): SimOptions {
   for (const name of Object.keys(pins)) {
-    if (!Object.hasOwn(draws, name)) throw new SimOptionError(`There is no simulator option "${name}"; the options are ${optionNames.join(', ')}.`);
+    if (!Object.hasOwn(draws, name))
+      throw new SimOptionError(`There is no simulator option "${name}"; the options are ${optionNames.join(', ')}.`);
   }
   const root = new Prng(seed).fork('swarm');
   const drawn: Record<string, unknown> = {};
@@ -154,11 +157,13 @@ export function drawOptions(seed: number, pins: Pins = {}): SimOptions {
 function parsePin(name: string, text: string, kind: string): string | number | boolean {
   if (kind === 'string') return text;
   if (kind === 'boolean') {
-    if (text !== 'true' && text !== 'false') throw new SimOptionError(`The option ${name} is true or false, not "${text}".`);
+    if (text !== 'true' && text !== 'false')
+      throw new SimOptionError(`The option ${name} is true or false, not "${text}".`);
     return text === 'true';
   }
   const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new SimOptionError(`The option ${name} must be a number, not "${text}".`);
+  if (text.trim() === '' || !Number.isFinite(value))
+    throw new SimOptionError(`The option ${name} must be a number, not "${text}".`);
   return value;
 }
 
@@ -166,13 +171,25 @@ function checked(options: SimOptions): SimOptions {
   const wrong = (condition: boolean, sentence: string): void => {
     if (condition) throw new SimOptionError(sentence);
   };
-  wrong(!(Number.isInteger(options.nodes) && options.nodes >= 1 && options.nodes <= 15), 'The number of nodes must be 1 to 15.');
-  wrong(!(Number.isInteger(options.rf) && options.rf >= 1 && options.rf <= 5 && options.rf <= options.nodes), 'The replication factor must be 1 to 5, and no more than the nodes.');
+  wrong(
+    !(Number.isInteger(options.nodes) && options.nodes >= 1 && options.nodes <= 15),
+    'The number of nodes must be 1 to 15.',
+  );
+  wrong(
+    !(Number.isInteger(options.rf) && options.rf >= 1 && options.rf <= 5 && options.rf <= options.nodes),
+    'The replication factor must be 1 to 5, and no more than the nodes.',
+  );
   wrong(!(options.minInSync >= 1 && options.minInSync <= options.rf), 'minInSync must be 1 to the replication factor.');
   wrong(16_384 % options.partitions !== 0, 'The number of partitions must divide 16,384.');
   wrong(!(options.durationMs > 0), 'The duration must be positive.');
-  wrong(!(options.sessions >= 1 && options.clients >= 1 && options.clients <= options.sessions), 'There must be a session and a client, and no more clients than sessions.');
-  wrong(options.chaos !== 'none' && !chaosLevels.includes(options.chaos), `The chaos level must be none or one of ${chaosLevels.join(', ')}.`);
+  wrong(
+    !(options.sessions >= 1 && options.clients >= 1 && options.clients <= options.sessions),
+    'There must be a session and a client, and no more clients than sessions.',
+  );
+  wrong(
+    options.chaos !== 'none' && !chaosLevels.includes(options.chaos),
+    `The chaos level must be none or one of ${chaosLevels.join(', ')}.`,
+  );
   const mix = parseMix(options.mix);
   if ('error' in mix) throw new SimOptionError(mix.error);
   faultList(options.faults);
@@ -193,7 +210,9 @@ export function faultList(text: string): FaultName[] {
 }
 
 /** "rf=3 nodes=5 …", in the order of the names. */
-export const describeOptions = (options: SimOptions): string => optionNames.map((name) => `${name}=${String(options[name])}`).join(' ');
+export const describeOptions = (options: SimOptions): string =>
+  optionNames.map((name) => `${name}=${String(options[name])}`).join(' ');
 
 /** All options as pins: replays exactly these, whatever a later version draws. */
-export const pinsOf = (options: SimOptions): Record<string, string> => Object.fromEntries(optionNames.map((name) => [name, String(options[name])]));
+export const pinsOf = (options: SimOptions): Record<string, string> =>
+  Object.fromEntries(optionNames.map((name) => [name, String(options[name])]));

@@ -38,17 +38,31 @@ export interface Outcome {
 }
 
 /** Gates that depend on the luck of a short run. */
-const luckOfTheDraw: readonly EvidenceGate[] = ['fault-kind-unconfirmed', 'few-writes-in-fault-windows', 'no-acknowledged-writes'];
+const luckOfTheDraw: readonly EvidenceGate[] = [
+  'fault-kind-unconfirmed',
+  'few-writes-in-fault-windows',
+  'no-acknowledged-writes',
+];
 const maxReasons = 5;
 
 export function outcomeOf(result: SimResult): Outcome {
   const [kind, reasons] = judged(result);
   const { judgement } = result;
   return {
-    seed: result.seed, kind, reasons: reasons.slice(0, maxReasons), traceHash: result.traceHash,
-    operations: result.history.operationCount, acknowledgedWrites: judgement.counts.acknowledgedWrites, confirmedFaults: result.confirmedFaults,
-    failovers: result.failovers, handoffs: result.handoffs, exposed: judgement.strength.exposed,
-    virtualMs: result.virtualMs, wallMs: result.wallMs, events: result.events, coverage: [...result.coverage.counts],
+    seed: result.seed,
+    kind,
+    reasons: reasons.slice(0, maxReasons),
+    traceHash: result.traceHash,
+    operations: result.history.operationCount,
+    acknowledgedWrites: judgement.counts.acknowledgedWrites,
+    confirmedFaults: result.confirmedFaults,
+    failovers: result.failovers,
+    handoffs: result.handoffs,
+    exposed: judgement.strength.exposed,
+    virtualMs: result.virtualMs,
+    wallMs: result.wallMs,
+    events: result.events,
+    coverage: [...result.coverage.counts],
   };
 }
 
@@ -58,15 +72,31 @@ function judged(result: SimResult): [OutcomeKind, string[]] {
   const breaches = result.breaches.map(({ atMs, where, why }) => `${where} at ${Math.round(atMs)} ms: ${why}`);
   if (result.overshoots.length > 0) return ['overshoot', [...result.overshoots]];
   if (findings.length > 0) {
-    return ['violated', [...findings.map((finding) => `${finding.kind} (${finding.rule})${finding.key === null ? '' : ` ${finding.key}`}: ${finding.reason}`), ...breaches]];
+    return [
+      'violated',
+      [
+        ...findings.map(
+          (finding) =>
+            `${finding.kind} (${finding.rule})${finding.key === null ? '' : ` ${finding.key}`}: ${finding.reason}`,
+        ),
+        ...breaches,
+      ],
+    ];
   }
   if (breaches.length > 0) return ['invariant', breaches];
   const down = [...(result.notRecovered === null ? [] : [result.notRecovered]), ...result.environmentErrors];
   if (down.length > 0) return ['not-recovered', down];
-  const missing = judgement.missingEvidence.filter((each) => !luckOfTheDraw.includes(each.gate)).map((each) => each.detail);
+  const missing = judgement.missingEvidence
+    .filter((each) => !luckOfTheDraw.includes(each.gate))
+    .map((each) => each.detail);
   if (missing.length > 0) return ['no-evidence', missing];
   if (judgement.canary.outcome === 'missed') {
-    return ['no-evidence', judgement.canary.checks.filter((check) => check.planted !== check.reported).map((check) => `canary ${check.name} (${check.where}): ${check.reported} of ${check.planted} reported`)];
+    return [
+      'no-evidence',
+      judgement.canary.checks
+        .filter((check) => check.planted !== check.reported)
+        .map((check) => `canary ${check.name} (${check.where}): ${check.reported} of ${check.planted} reported`),
+    ];
   }
   return ['passed', []];
 }

@@ -40,14 +40,16 @@ export class PeerConnections {
         if (pair === undefined) this.pairs.set(name, (pair = { isUp: true, blockedSinceMs: Infinity }));
         const { network, nowMs } = this.world;
         const isReset = network.isReset(a.nodeId, b.nodeId);
-        const isBlocked = isReset || a.paused || b.paused || network.isCut(a.nodeId, b.nodeId) || network.isCut(b.nodeId, a.nodeId);
+        const isBlocked =
+          isReset || a.paused || b.paused || network.isCut(a.nodeId, b.nodeId) || network.isCut(b.nodeId, a.nodeId);
         if (!isBlocked) {
           pair.blockedSinceMs = Infinity;
           if (!pair.isUp) this.tell(pair, true, a.nodeId, b.nodeId);
           continue;
         }
         if (pair.blockedSinceMs === Infinity) pair.blockedSinceMs = nowMs;
-        if (pair.isUp && (isReset || nowMs - pair.blockedSinceMs >= silenceMs)) this.tell(pair, false, a.nodeId, b.nodeId);
+        if (pair.isUp && (isReset || nowMs - pair.blockedSinceMs >= silenceMs))
+          this.tell(pair, false, a.nodeId, b.nodeId);
       }
     }
   }

@@ -63,14 +63,19 @@ export class Retirer {
     const partition = partitionId(partitionOf(key, run.options.partitions));
     readKey(run, { client, key, phase: 'retire', tries: readTries }, (completion) => {
       // A copy that lags is asked another time: what it would say now is no evidence.
-      if (completion.kind !== 'ok' || !isLevel(run, partition) || !askReplicas(run, partition, [key], 'retire')) return giveBack();
+      if (completion.kind !== 'ok' || !isLevel(run, partition) || !askReplicas(run, partition, [key], 'retire'))
+        return giveBack();
       history.retire({ key, atNs: nsOf(world.nowMs), exposed: false }, run.job.keepRows === true);
-      runOperation({ ...run, timeoutMs: run.options.requestTimeoutMs }, { client, session, operation: { f: 'delete', key } }, (deleted) => {
-        // A value that had expired was gone already.
-        if (deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition')) keys.retired(key);
-        else keys.finished(key);
-        next();
-      });
+      runOperation(
+        { ...run, timeoutMs: run.options.requestTimeoutMs },
+        { client, session, operation: { f: 'delete', key } },
+        (deleted) => {
+          // A value that had expired was gone already.
+          if (deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition')) keys.retired(key);
+          else keys.finished(key);
+          next();
+        },
+      );
     });
   }
 }

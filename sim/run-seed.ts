@@ -148,7 +148,11 @@ export class SimRun {
     const breach = (where: string, why: string): void => {
       if (breaches.length < maxBreaches) breaches.push({ atMs: world.nowMs, where, why });
     };
-    world.onCrash = (where, error) => breach(where, `${error.name}: ${error.message}${error.name === 'AssertionError' ? '' : `\n${error.stack ?? ''}`}`);
+    world.onCrash = (where, error) =>
+      breach(
+        where,
+        `${error.name}: ${error.message}${error.name === 'AssertionError' ? '' : `\n${error.stack ?? ''}`}`,
+      );
     const checkers = this.job.checkers === true ? new Checkers({ world, breach }) : null;
     world.onStep = (node, event, effects) => {
       this.coverage.stepped(effects);
@@ -194,21 +198,31 @@ export class SimRun {
     const dead = state.nodes.filter((node) => !node.alive && this.world.nodes.get(node.nodeId)?.removed !== true);
     if (dead.length > 0) return `nodes ${dead.map((node) => node.nodeId).join(', ')} are not alive`;
     const bad = state.runtimes.filter((runtime) => runtime.health !== 'Healthy');
-    return bad.length === 0 ? null : `partitions ${bad.map((runtime) => `${runtime.partition} (${runtime.health})`).join(', ')} are not Healthy`;
+    return bad.length === 0
+      ? null
+      : `partitions ${bad.map((runtime) => `${runtime.partition} (${runtime.health})`).join(', ')} are not Healthy`;
   }
 
   private async start(): Promise<boolean> {
     const { world, options } = this;
     const { rf, minInSync, partitions, nodes } = options;
     for (const id of world.nodes.keys()) world.start(id);
-    world.bootstrap({ clusterId: 'sim', replicationFactor: rf, minInSync, partitionCount: partitions, initialNodes: nodes });
+    world.bootstrap({
+      clusterId: 'sim',
+      replicationFactor: rf,
+      minInSync,
+      partitionCount: partitions,
+      initialNodes: nodes,
+    });
     const isWhole = await this.turns.run(world.nowMs + startBoundMs, () => this.unhealthy() === null);
     for (let index = 0; index < options.clients; index++) this.clients.push(this.client(`c${index}`));
     return isWhole;
   }
 
   client(name: string): SimClient {
-    return this.host.client(name, this.random.fork(`client ${name}`), { requestTimeoutMs: this.options.requestTimeoutMs });
+    return this.host.client(name, this.random.fork(`client ${name}`), {
+      requestTimeoutMs: this.options.requestTimeoutMs,
+    });
   }
 
   canaries: string[] = [];
@@ -233,10 +247,19 @@ export class SimRun {
       rememberedKeys: Math.max(8, Math.floor(4_096 / options.sessions)),
     });
     this.plantCanaries();
-    const sessions = Array.from({ length: options.sessions }, (_, session) => present(this.clients[session % this.clients.length], 'client'));
+    const sessions = Array.from({ length: options.sessions }, (_, session) =>
+      present(this.clients[session % this.clients.length], 'client'),
+    );
     const load = new SimLoad({
-      world, history: this.history, keys: this.keys, workload, clients: sessions, random: this.random.fork('sessions'),
-      thinkMs: (1_000 * options.sessions) / options.ratePerSecond, maxOperations: options.maxOperations, timeoutMs: options.requestTimeoutMs,
+      world,
+      history: this.history,
+      keys: this.keys,
+      workload,
+      clients: sessions,
+      random: this.random.fork('sessions'),
+      thinkMs: (1_000 * options.sessions) / options.ratePerSecond,
+      maxOperations: options.maxOperations,
+      timeoutMs: options.requestTimeoutMs,
       onCompleted: (operation, completion) => this.coverage.completed(operation, completion),
     });
     load.start();
@@ -244,8 +267,15 @@ export class SimRun {
     this.breakConnections(world.nowMs + options.durationMs);
     const journal = new SimFaultJournal(this.history);
     const chaos = startChaos({
-      schedule: this.schedule, cluster: this.cluster, status: this.cluster, journal, events: this.events, clock: turns, sleeper: turns,
-      prng: this.random.fork('targets'), policy: job.policy ?? job.store?.policy ?? { mayStall: false },
+      schedule: this.schedule,
+      cluster: this.cluster,
+      status: this.cluster,
+      journal,
+      events: this.events,
+      clock: turns,
+      sleeper: turns,
+      prng: this.random.fork('targets'),
+      policy: job.policy ?? job.store?.policy ?? { mayStall: false },
     });
     await turns.settle();
     await turns.run(world.nowMs + options.durationMs);
@@ -280,11 +310,19 @@ export class SimRun {
     const plant = (index: number): void => {
       if (index >= canaryCount) return;
       const key = `c${index}`;
-      const operation = { f: 'write', key, value: encodeValue(this.history.runTag, this.history.nextOperationId, this.options.valueBytes) } as const;
-      runOperation({ ...this, timeoutMs: this.options.requestTimeoutMs }, { client, session, operation, canary: true }, (completion) => {
-        if (completion.kind === 'ok') this.canaries.push(key);
-        plant(index + 1);
-      });
+      const operation = {
+        f: 'write',
+        key,
+        value: encodeValue(this.history.runTag, this.history.nextOperationId, this.options.valueBytes),
+      } as const;
+      runOperation(
+        { ...this, timeoutMs: this.options.requestTimeoutMs },
+        { client, session, operation, canary: true },
+        (completion) => {
+          if (completion.kind === 'ok') this.canaries.push(key);
+          plant(index + 1);
+        },
+      );
     };
     plant(0);
   }
@@ -314,29 +352,58 @@ export class SimRun {
       if (partitionOf(name, this.options.partitions) === partition) key = name;
     }
     this.keys.opened(key);
-    const operation = { f: 'write', key, value: encodeValue(this.history.runTag, this.history.nextOperationId, 0) } as const;
+    const operation = {
+      f: 'write',
+      key,
+      value: encodeValue(this.history.runTag, this.history.nextOperationId, 0),
+    } as const;
     const session = this.options.sessions + extraSession.probe + partition;
-    runOperation({ ...this, timeoutMs: probeBoundMs }, { client: present(this.clients[0], 'client'), session, operation }, (completion) => {
-      if (completion.kind === 'ok') done();
-    });
+    runOperation(
+      { ...this, timeoutMs: probeBoundMs },
+      { client: present(this.clients[0], 'client'), session, operation },
+      (completion) => {
+        if (completion.kind === 'ok') done();
+      },
+    );
   }
 
   private result(startedMs: number, outcome: ChaosOutcome | null): SimResult {
     this.epochs.stop();
     const { history, options, world } = this;
-    history.metas.set('canary', this.canaries.map((key) => ({ key, kind: 'lost' })));
+    history.metas.set(
+      'canary',
+      this.canaries.map((key) => ({ key, kind: 'lost' })),
+    );
     const judgement = judgeRun(history, {
       ...defaultJudgeOptions,
       minAckedInFaultWindows: 0,
       replicasPerKey: null,
-      promises: { maxAttempts: defaultClientOptions.retry.maxAttempts, deadlineNs: nsOf(Math.max(options.requestTimeoutMs, probeBoundMs)) },
+      promises: {
+        maxAttempts: defaultClientOptions.retry.maxAttempts,
+        deadlineNs: nsOf(Math.max(options.requestTimeoutMs, probeBoundMs)),
+      },
       searchBudget: () => unlimitedBudget(),
     });
     return {
-      seed: this.job.seed, options, schedule: this.schedule, traceHash: world.traceHash, judgement, breaches: this.breaches,
-      notRecovered: this.notRecovered, overshoots: outcome?.overshoots ?? [], environmentErrors: outcome?.environmentErrors ?? [],
-      history, coverage: this.coverage, virtualMs: world.nowMs, wallMs: performance.now() - startedMs, events: world.delivered,
-      confirmedFaults: this.confirmedFaults, failovers: this.epochs.failovers, handoffs: this.epochs.handoffs, canariesSeen: this.canariesSeen, phases: this.phases,
+      seed: this.job.seed,
+      options,
+      schedule: this.schedule,
+      traceHash: world.traceHash,
+      judgement,
+      breaches: this.breaches,
+      notRecovered: this.notRecovered,
+      overshoots: outcome?.overshoots ?? [],
+      environmentErrors: outcome?.environmentErrors ?? [],
+      history,
+      coverage: this.coverage,
+      virtualMs: world.nowMs,
+      wallMs: performance.now() - startedMs,
+      events: world.delivered,
+      confirmedFaults: this.confirmedFaults,
+      failovers: this.epochs.failovers,
+      handoffs: this.epochs.handoffs,
+      canariesSeen: this.canariesSeen,
+      phases: this.phases,
     };
   }
 }
@@ -350,21 +417,34 @@ function makeWorld({ seed, options, store }: SimJob): World {
     seed,
     nodeCount: options.nodes,
     network: {
-      minLatencyMs: options.minLatencyMs, meanExtraMs: options.meanLatencyMs, lossChance: options.lossChance,
-      duplicateChance: options.duplicateChance, reorderChance: options.reorderChance,
+      minLatencyMs: options.minLatencyMs,
+      meanExtraMs: options.meanLatencyMs,
+      lossChance: options.lossChance,
+      duplicateChance: options.duplicateChance,
+      reorderChance: options.reorderChance,
     },
     fsyncMs: options.fsyncMs,
     meanFsyncExtraMs: options.meanFsyncMs,
     serviceMs: { [nodeId(slow)]: options.slowNodeMs },
     node: {
       control: {
-        suspectEscalationMs: options.suspectEscalationMs, nodeLeftMs: options.nodeLeftMs, beaconMs: options.beaconMs, heartbeatMs: options.heartbeatMs,
+        suspectEscalationMs: options.suspectEscalationMs,
+        nodeLeftMs: options.nodeLeftMs,
+        beaconMs: options.beaconMs,
+        heartbeatMs: options.heartbeatMs,
       },
       timings: {
-        logKeepEntries: options.logKeepEntries, snapshotItems: options.snapshotItems, holdDownMs: options.holdDownMs, silentReplicaMs: options.silentReplicaMs,
-        clientIdleMs: options.clientIdleMs, beatMs: options.beatMs, leaseMs: options.leaseMs,
+        logKeepEntries: options.logKeepEntries,
+        snapshotItems: options.snapshotItems,
+        holdDownMs: options.holdDownMs,
+        silentReplicaMs: options.silentReplicaMs,
+        clientIdleMs: options.clientIdleMs,
+        beatMs: options.beatMs,
+        leaseMs: options.leaseMs,
       },
     },
-    ...(store === undefined ? {} : { makeNode: (nodeOptions, disk, random) => brokenNode(store, nodeOptions, disk, random) }),
+    ...(store === undefined
+      ? {}
+      : { makeNode: (nodeOptions, disk, random) => brokenNode(store, nodeOptions, disk, random) }),
   });
 }

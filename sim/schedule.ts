@@ -6,8 +6,19 @@ import { faultList, type SimOptions } from './options.ts';
 
 /** Notices of nodes that faults may strike at: between two steps of a promotion, a handoff, an addition to an in-sync set. */
 export const strikeMoments = [
-  'edge-promotion', 'possession-proved', 'synchronising', 'edge-serving', 'handoff-started', 'edge-handoff', 'snapshot-started',
-  'snapshot-installed', 'edge-in-sync', 'edge-withdrawn', 'edge-unassigned', 'edge-map', 'control-leader',
+  'edge-promotion',
+  'possession-proved',
+  'synchronising',
+  'edge-serving',
+  'handoff-started',
+  'edge-handoff',
+  'snapshot-started',
+  'snapshot-installed',
+  'edge-in-sync',
+  'edge-withdrawn',
+  'edge-unassigned',
+  'edge-map',
+  'control-leader',
 ] as const;
 
 /** Nodes added at most. */
@@ -15,7 +26,16 @@ const maxAdded = 2;
 
 /** An empty schedule for a run without faults. */
 const calm = (seed: number, durationMs: number): Schedule => ({
-  version: scheduleVersion, name: null, seed, level: null, durationMs, healFromMs: durationMs, events: [], expect: null, workload: {}, cluster: {},
+  version: scheduleVersion,
+  name: null,
+  seed,
+  level: null,
+  durationMs,
+  healFromMs: durationMs,
+  events: [],
+  expect: null,
+  workload: {},
+  cluster: {},
 });
 
 export function drawSchedule(seed: number, options: SimOptions): Schedule {
@@ -23,9 +43,18 @@ export function drawSchedule(seed: number, options: SimOptions): Schedule {
   if (chaos === 'none') return calm(seed, durationMs);
   const faults = faultList(options.faults);
   const moments = options.moments ? { moments: strikeMoments } : {};
-  const drawn = expandSchedule({ seed, durationMs, level: chaos, faults, nodeCount: nodes, ...moments }, new Prng(seed).fork('schedule'));
+  const drawn = expandSchedule(
+    { seed, durationMs, level: chaos, faults, nodeCount: nodes, ...moments },
+    new Prng(seed).fork('schedule'),
+  );
   const events = withinSize(drawn.events, options);
-  return { ...drawn, events: options.restartMs === 0 ? events : events.map((event) => (event.fault.kind === 'kill' ? { ...event, durationMs: options.restartMs } : event)) };
+  return {
+    ...drawn,
+    events:
+      options.restartMs === 0
+        ? events
+        : events.map((event) => (event.fault.kind === 'kill' ? { ...event, durationMs: options.restartMs } : event)),
+  };
 }
 
 /** Leaves out what would shrink the cluster below what it needs, or grow it without end. */

@@ -13,7 +13,11 @@ export function currentCommit(environment: NodeJS.ProcessEnv = process.env): str
     if (told !== undefined && told !== '') return told;
   }
   try {
-    return execFileSync('git', ['rev-parse', 'HEAD'], { cwd: fileURLToPath(new URL('..', import.meta.url)), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+    return execFileSync('git', ['rev-parse', 'HEAD'], {
+      cwd: fileURLToPath(new URL('..', import.meta.url)),
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
   } catch {
     return null;
   }
@@ -23,4 +27,5 @@ export function currentCommit(environment: NodeJS.ProcessEnv = process.env): str
 export const seedOfCommit = (commit: string): number => new Prng(0).fork(commit).uint32() >>> 4;
 
 /** `count` seeds in a row. */
-export const seedsFrom = (first: number, count: number): number[] => Array.from({ length: count }, (_, index) => (first + index) >>> 0);
+export const seedsFrom = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, index) => (first + index) >>> 0);

@@ -59,7 +59,29 @@ export async function selfTest(store: BrokenStore, firstSeed: number, boundMs = 
     const finding = catchOf(store, result);
     if (finding === null) continue;
     const kinds = [...result.judgement.totals.keys()];
-    return { name: store.name, doc: store.doc, isCaught: true, finding, kinds, seeds, seed, operations, faults, wallMs: performance.now() - startedMs };
+    return {
+      name: store.name,
+      doc: store.doc,
+      isCaught: true,
+      finding,
+      kinds,
+      seeds,
+      seed,
+      operations,
+      faults,
+      wallMs: performance.now() - startedMs,
+    };
   }
-  return { name: store.name, doc: store.doc, isCaught: false, finding: null, kinds: [], seeds, seed: null, operations, faults, wallMs: performance.now() - startedMs };
+  return {
+    name: store.name,
+    doc: store.doc,
+    isCaught: false,
+    finding: null,
+    kinds: [],
+    seeds,
+    seed: null,
+    operations,
+    faults,
+    wallMs: performance.now() - startedMs,
+  };
 }

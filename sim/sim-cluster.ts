@@ -2,7 +2,19 @@
  * The simulated cluster as chaos sees it: the same port that containers implement, so the same schedules, budget, probes and
  * journal play here. Probes look at the world itself; they can be neither late nor fooled.
  */
-import type { ClockProbe, Cluster, ClusterEvent, EffectProbe, Endpoint, EventSource, LinkRule, NodeState, ProbeResult, StatusSource, SystemStatus } from '../chaos/ports.ts';
+import type {
+  ClockProbe,
+  Cluster,
+  ClusterEvent,
+  EffectProbe,
+  Endpoint,
+  EventSource,
+  LinkRule,
+  NodeState,
+  ProbeResult,
+  StatusSource,
+  SystemStatus,
+} from '../chaos/ports.ts';
 import { clientEndpoint } from '../chaos/partitions.ts';
 import { statusOfView } from '../harness/systems/zaris-status.ts';
 import type { AdminCommand } from '../zaris/model/client-wire.ts';
@@ -21,7 +33,8 @@ export function controlLeader(world: World): Node | null {
   let best: Node | null = null;
   for (const { running, paused } of world.nodes.values()) {
     if (running === null || paused || !running.node.planes.control.isLeader) continue;
-    if (best === null || running.node.planes.control.raft.raftTerm > best.planes.control.raft.raftTerm) best = running.node;
+    if (best === null || running.node.planes.control.raft.raftTerm > best.planes.control.raft.raftTerm)
+      best = running.node;
   }
   return best;
 }
@@ -90,7 +103,9 @@ export class SimCluster implements Cluster, StatusSource {
     // It gets its share of the copies once it has registered.
     this.ask({ kind: 'rebalance', leaving: [] }, (leader) => {
       const { state } = leader.planes.control;
-      return state.current(nodeId) !== null && state.placements.some((placement) => placement.replicas.includes(nodeId));
+      return (
+        state.current(nodeId) !== null && state.placements.some((placement) => placement.replicas.includes(nodeId))
+      );
     });
     return nodeId;
   }
@@ -190,7 +205,8 @@ export class SimCluster implements Cluster, StatusSource {
     for (const end of [from, to]) {
       if (end === clientEndpoint) continue;
       const node = this.found(end);
-      if (node === undefined || node.running === null || node.paused) return { outcome: 'unreachable', atMs, evidence: `${end} does not run` };
+      if (node === undefined || node.running === null || node.paused)
+        return { outcome: 'unreachable', atMs, evidence: `${end} does not run` };
     }
     if (network.isCut(from, to) || network.isCut(to, from)) return { outcome: 'unreachable', atMs, evidence: 'cut' };
     if (network.isReset(from, to)) return { outcome: 'unreachable', atMs, evidence: 'reset' };
@@ -206,7 +222,9 @@ export class SimCluster implements Cluster, StatusSource {
     const weakness = this.world.network.weakness(rule.from, rule.to);
     const holds =
       weakness !== null &&
-      ((rule.kind === 'loss' && weakness.lossPercent > 0) || (rule.kind === 'delay' && weakness.delayMs > 0) || (rule.kind === 'rate' && weakness.bytesPerSecond > 0));
+      ((rule.kind === 'loss' && weakness.lossPercent > 0) ||
+        (rule.kind === 'delay' && weakness.delayMs > 0) ||
+        (rule.kind === 'rate' && weakness.bytesPerSecond > 0));
     return { effect: holds ? 'seen' : 'absent', atMs: this.world.nowMs, evidence: JSON.stringify(weakness) };
   }
 

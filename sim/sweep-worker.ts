@@ -19,6 +19,11 @@ async function play({ seed, pins, isTwice }: SweepTask): Promise<SweepReply> {
 port.on('message', (task: SweepTask) => {
   play(task).then(
     (reply) => port.postMessage(reply),
-    (error: unknown) => port.postMessage({ kind: 'broke', seed: task.seed, why: error instanceof Error ? (error.stack ?? error.message) : String(error) } satisfies SweepReply),
+    (error: unknown) =>
+      port.postMessage({
+        kind: 'broke',
+        seed: task.seed,
+        why: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      } satisfies SweepReply),
   );
 });

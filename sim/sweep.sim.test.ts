@@ -23,7 +23,14 @@ describe('a sweep', () => {
     expect(totals.acknowledgedWrites).toBeGreaterThan(seedCount * 100);
     expect(totals.confirmedFaults).toBeGreaterThan(seedCount);
     expect(totals.failovers).toBeGreaterThan(seedCount / 4);
-    for (const reached of ['edge promotion', 'edge handoff', 'health Unavailable', 'promotion possessed', 'snapshot installed', 'outcome in doubt']) {
+    for (const reached of [
+      'edge promotion',
+      'edge handoff',
+      'health Unavailable',
+      'promotion possessed',
+      'snapshot installed',
+      'outcome in doubt',
+    ]) {
       expect(totals.coverage.counts.has(reached), reached).toBe(true);
     }
   });
@@ -31,13 +38,16 @@ describe('a sweep', () => {
   it('names a seed that the simulator cannot play, with its replay command', async () => {
     const totals = await sweep({ seeds: [1, 2], pins: { ...short, mix: 'nothing:1' }, jobs: 1, stopAtFirst: true });
     expect(totals.failures.map(({ seed, kind }) => [seed, kind])).toEqual([[1, 'simulator-fault']]);
-    expect(totals.failures[0]?.replay).toBe('npm run certify -- sim --seed 1 --pin durationMs=60000 --pin mix=nothing:1');
+    expect(totals.failures[0]?.replay).toBe(
+      'npm run certify -- sim --seed 1 --pin durationMs=60000 --pin mix=nothing:1',
+    );
   });
 });
 
 describe('determinism', () => {
   it('gives the same trace, operations and verdict for the same seed, and another trace for another', async () => {
-    const play = async (seed: number) => outcomeOf(await runSim({ seed, options: drawOptions(seed, short), checkers: true }));
+    const play = async (seed: number) =>
+      outcomeOf(await runSim({ seed, options: drawOptions(seed, short), checkers: true }));
     const { wallMs: _first, ...first } = await play(11);
     const { wallMs: _again, ...again } = await play(11);
     expect(again).toEqual(first);
@@ -57,7 +67,8 @@ describe('options', () => {
     const drawn = drawOptions(5);
     expect(drawOptions(5)).toEqual(drawn);
     const pinned = drawOptions(5, { sessions: '16', clients: '1' });
-    for (const name of optionNames) if (name !== 'sessions' && name !== 'clients') expect(pinned[name], name).toEqual(drawn[name]);
+    for (const name of optionNames)
+      if (name !== 'sessions' && name !== 'clients') expect(pinned[name], name).toEqual(drawn[name]);
   });
 
   it('come back from their own pins', () => {

@@ -66,20 +66,38 @@ export function replayCommand(seed: number, pins: Pins): string {
 /** Plays all seeds (or up to the first failure); resolves with the totals. */
 export async function sweep(options: SweepOptions): Promise<SweepTotals> {
   const totals: SweepTotals = {
-    seeds: 0, passed: 0, operations: 0, acknowledgedWrites: 0, confirmedFaults: 0, failovers: 0, handoffs: 0, exposed: 0, virtualMs: 0, events: 0, workMs: 0,
-    playedTwice: 0, failures: [], coverage: new Coverage(),
+    seeds: 0,
+    passed: 0,
+    operations: 0,
+    acknowledgedWrites: 0,
+    confirmedFaults: 0,
+    failovers: 0,
+    handoffs: 0,
+    exposed: 0,
+    virtualMs: 0,
+    events: 0,
+    workMs: 0,
+    playedTwice: 0,
+    failures: [],
+    coverage: new Coverage(),
   };
-  const tasks = options.seeds.map((seed, index): SweepTask => ({ seed, pins: options.pins, isTwice: index % twiceEvery === 0 }))[Symbol.iterator]();
+  const tasks = options.seeds
+    .map((seed, index): SweepTask => ({ seed, pins: options.pins, isTwice: index % twiceEvery === 0 }))
+    [Symbol.iterator]();
   const next = (): SweepTask | null => {
     if (options.stopAtFirst && totals.failures.length > 0) return null;
     const step = tasks.next();
     return step.done === true ? null : step.value;
   };
   const jobs = Math.max(1, Math.min(options.jobs, options.seeds.length));
-  await Promise.all(Array.from({ length: jobs }, () => work(next, (reply) => {
-    count(totals, reply, options.pins);
-    options.onPlayed?.(totals);
-  })));
+  await Promise.all(
+    Array.from({ length: jobs }, () =>
+      work(next, (reply) => {
+        count(totals, reply, options.pins);
+        options.onPlayed?.(totals);
+      }),
+    ),
+  );
   totals.failures.sort((a, b) => a.seed - b.seed);
   return totals;
 }
@@ -103,7 +121,8 @@ function played(worker: Worker, task: SweepTask): Promise<SweepReply> {
   return new Promise((resolve) => {
     const onMessage = (reply: SweepReply): void => end(reply);
     const onError = (error: Error): void => end({ kind: 'broke', seed: task.seed, why: error.message });
-    const onExit = (code: number): void => end({ kind: 'broke', seed: task.seed, why: `the thread ended with code ${code}` });
+    const onExit = (code: number): void =>
+      end({ kind: 'broke', seed: task.seed, why: `the thread ended with code ${code}` });
     const end = (reply: SweepReply): void => {
       worker.off('message', onMessage).off('error', onError).off('exit', onExit);
       resolve(reply);
@@ -120,12 +139,24 @@ function count(totals: SweepTotals, reply: SweepReply, pins: Pins): void {
   };
   if (reply.kind === 'broke') return fail(reply.seed, 'simulator-fault', [reply.why]);
   const { outcome, secondHash } = reply;
-  for (const name of ['operations', 'acknowledgedWrites', 'confirmedFaults', 'failovers', 'handoffs', 'exposed', 'virtualMs', 'events'] as const) totals[name] += outcome[name];
+  for (const name of [
+    'operations',
+    'acknowledgedWrites',
+    'confirmedFaults',
+    'failovers',
+    'handoffs',
+    'exposed',
+    'virtualMs',
+    'events',
+  ] as const)
+    totals[name] += outcome[name];
   totals.workMs += outcome.wallMs;
   totals.coverage.add(outcome.coverage);
   if (secondHash !== null) totals.playedTwice += 1;
   if (secondHash !== null && secondHash !== outcome.traceHash) {
-    fail(outcome.seed, 'not-deterministic', [`played twice it gave the trace hashes ${outcome.traceHash} and ${secondHash}`]);
+    fail(outcome.seed, 'not-deterministic', [
+      `played twice it gave the trace hashes ${outcome.traceHash} and ${secondHash}`,
+    ]);
   } else if (outcome.kind === 'passed') totals.passed += 1;
   else fail(outcome.seed, outcome.kind, outcome.reasons);
 }

@@ -11,7 +11,7 @@ import { type NodeId, nodeId as asNodeId } from '../zaris/model/ids.ts';
 import { foldDiskWrite } from '../zaris/control/raft-disk.ts';
 import type { PeerMessage } from '../zaris/model/peer-wire.ts';
 import { type DiskState, emptyDisk } from '../zaris/model/raft-wire.ts';
-import type { Effect, NodeEvent, Notice } from '../zaris/node/contract.ts';
+import { type Effect, type NodeEvent, type Notice, isOrdered } from '../zaris/node/contract.ts';
 import { Node } from '../zaris/node/node.ts';
 import { type NodeOptions, type NodeParts, soundParts } from '../zaris/node/options.ts';
 import { EventHeap } from './event-heap.ts';
@@ -61,17 +61,43 @@ export interface SimNode {
 
 type Agenda =
   | { readonly kind: 'wake'; readonly node: SimNode; readonly instance: number; readonly atMs: number }
-  | { readonly kind: 'persisted'; readonly node: SimNode; readonly instance: number; readonly effect: Effect & { kind: 'persist' } }
-  | { readonly kind: 'deliver'; readonly node: SimNode; readonly instance: number | null; readonly event: NodeEvent; readonly from: NodeId | null }
+  | {
+      readonly kind: 'persisted';
+      readonly node: SimNode;
+      readonly instance: number;
+      readonly effect: Effect & { kind: 'persist' };
+    }
+  | {
+      readonly kind: 'deliver';
+      readonly node: SimNode;
+      readonly instance: number | null;
+      readonly event: NodeEvent;
+      readonly from: NodeId | null;
+    }
   | { readonly kind: 'answer'; readonly from: NodeId; readonly connection: number; readonly answer: Answer }
   | { readonly kind: 'call'; readonly call: () => void };
 
+/** Events in one virtual second above which the nodes are taken to run in circles. */
+const eventsPerSecondBound = 200_000;
 /** How long a peer takes to notice a closed connection, ms. */
 const closeNoticeMs = 1;
 
 const eventCodes: Readonly<Record<NodeEvent['kind'], number>> = {
-  start: 1, tick: 2, message: 3, linkDown: 4, linkUp: 5, persisted: 6, request: 7, connectionClosed: 8, shutdown: 9,
+  start: 1,
+  tick: 2,
+  message: 3,
+  linkDown: 4,
+  linkUp: 5,
+  persisted: 6,
+  request: 7,
+  connectionClosed: 8,
+  shutdown: 9,
 };
+
+/** Virtual time hardly moves any more. */
+export class CircleError extends Error {
+  override readonly name = 'CircleError';
+}
 
 export class World {
   readonly options: WorldOptions;
@@ -99,6 +125,8 @@ export class World {
   private readonly fsync: Prng;
   private readonly messageCodes = new Map<string, number>();
   private hash = 0x811c9dc5;
+  private secondEndsMs = 0;
+  private deliveredBefore = 0;
 
   constructor(options: WorldOptions) {
     this.options = options;
@@ -126,8 +154,15 @@ export class World {
 
   addNode(nodeId: NodeId): SimNode {
     const node: SimNode = {
-      nodeId, index: this.nodes.size, serviceMs: this.options.serviceMs?.[nodeId] ?? 0,
-      disk: emptyDisk, running: null, paused: false, parked: [], starts: 0, removed: false,
+      nodeId,
+      index: this.nodes.size,
+      serviceMs: this.options.serviceMs?.[nodeId] ?? 0,
+      disk: emptyDisk,
+      running: null,
+      paused: false,
+      parked: [],
+      starts: 0,
+      removed: false,
     };
     this.nodes.set(nodeId, node);
     return node;
@@ -170,7 +205,8 @@ export class World {
     };
     this.feed(node, { kind: 'start' });
     for (const other of this.nodes.values()) {
-      if (other !== node && other.running !== null) this.schedule(other, { kind: 'linkUp', nodeId }, closeNoticeMs, null);
+      if (other !== node && other.running !== null)
+        this.schedule(other, { kind: 'linkUp', nodeId }, closeNoticeMs, null);
     }
   }
 
@@ -242,7 +278,8 @@ export class World {
   /** Tells a node that its connection to a peer broke, or stands again. */
   link(nodeId: NodeId, peer: NodeId, isUp: boolean): void {
     const node = this.node(nodeId);
-    if (node.running !== null) this.schedule(node, { kind: isUp ? 'linkUp' : 'linkDown', nodeId: peer }, closeNoticeMs, node.running.instance);
+    if (node.running !== null)
+      this.schedule(node, { kind: isUp ? 'linkUp' : 'linkDown', nodeId: peer }, closeNoticeMs, node.running.instance);
   }
 
   // Clients.
@@ -283,6 +320,18 @@ export class World {
       if (done?.() === true) return;
     }
     this.nowMs = Math.max(this.nowMs, untilMs);
+  }
+
+  /** Throws where virtual time hardly moves any more. */
+  private checkPace(): void {
+    if (this.nowMs >= this.secondEndsMs) {
+      this.secondEndsMs = this.nowMs + 1_000;
+      this.deliveredBefore = this.delivered;
+    } else if (this.delivered - this.deliveredBefore > eventsPerSecondBound) {
+      throw new CircleError(
+        `more than ${eventsPerSecondBound} events within one second of virtual time, at ${Math.round(this.nowMs)} ms: the nodes run in circles`,
+      );
+    }
   }
 
   private happen(item: Agenda): void {
@@ -340,6 +389,7 @@ export class World {
   private feed(node: SimNode, event: NodeEvent): void {
     const running = present(node.running, 'a running node');
     this.delivered += 1;
+    this.checkPace();
     this.mix(node, event);
     let effects: Effect[];
     try {
@@ -350,19 +400,18 @@ export class World {
       return;
     }
     this.onStep?.(node, event, effects);
-    if (!running.persisting && running.queue.length === 0) this.release(node, running, effects);
-    else running.queue.push(...effects);
-    if (running.queue.length > 0 && !running.persisting) this.release(node, running, running.queue.splice(0));
+    const waiting = running.persisting ? [] : running.queue.splice(0);
+    this.release(node, running, waiting.length === 0 ? effects : [...waiting, ...effects]);
   }
 
-  /** Carries out effects in order up to a persist; the rest waits for it. */
+  /** Carries out effects in order; behind a persist the ordered ones wait for it, the others pass. */
   private release(node: SimNode, running: Running, effects: readonly Effect[]): void {
-    for (let index = 0; index < effects.length; index++) {
-      if (running.persisting) {
-        running.queue.push(...effects.slice(index));
-        return;
+    for (const effect of effects) {
+      if (running.persisting && isOrdered(effect)) {
+        running.queue.push(effect);
+        continue;
       }
-      this.carryOut(node, running, effects[index] as Effect);
+      this.carryOut(node, running, effect);
       if (node.running !== running) return;
     }
   }

@@ -36,7 +36,8 @@ export async function writeLedger(result: SimResult, facts: SimLedgerFacts): Pro
     const session = openSessions.has(operation.session) ? operation.session + 1_000_000 : operation.session;
     const intent = { operationId, session, operation: operation.operation, atNs: invokeNs };
     ledger.intent(canary ? { ...intent, canary } : intent).catch(() => undefined);
-    if (completion !== null && returnNs !== null) ledger.outcome({ session, completion, invokeNs, returnNs }).catch(() => undefined);
+    if (completion !== null && returnNs !== null)
+      ledger.outcome({ session, completion, invokeNs, returnNs }).catch(() => undefined);
     else openSessions.set(operation.session, operationId);
     await paced();
   }
@@ -57,7 +58,11 @@ export async function writeLedger(result: SimResult, facts: SimLedgerFacts): Pro
   await ledger.flush();
 }
 
-async function writeMeta(result: SimResult, facts: SimLedgerFacts, meta: (key: string, json: unknown) => Promise<void>): Promise<void> {
+async function writeMeta(
+  result: SimResult,
+  facts: SimLedgerFacts,
+  meta: (key: string, json: unknown) => Promise<void>,
+): Promise<void> {
   const { options, history, phases, judgement } = result;
   const canary = (history.meta('canary') ?? []) as readonly { readonly key: string }[];
   const endNs = Math.round(result.virtualMs * 1e6);
@@ -66,17 +71,29 @@ async function writeMeta(result: SimResult, facts: SimLedgerFacts, meta: (key: s
   await meta('host', facts.host);
   await meta('versions', [{ name: 'node.js', value: process.version }]);
   await meta('facts', {
-    build: facts.build, engine: null, replicationFactor: options.rf, minInSync: options.minInSync, partitions: options.partitions, versions: [],
-    contract: facts.contract, promises: { maxAttempts: defaultClientOptions.retry.maxAttempts, deadlineMs: options.requestTimeoutMs }, peek: true,
+    build: facts.build,
+    engine: null,
+    replicationFactor: options.rf,
+    minInSync: options.minInSync,
+    partitions: options.partitions,
+    versions: [],
+    contract: facts.contract,
+    promises: { maxAttempts: defaultClientOptions.retry.maxAttempts, deadlineMs: options.requestTimeoutMs },
+    peek: true,
   });
   await meta('schedule', result.schedule);
   await meta('unsupported', []);
-  for (const { name, fromMs, toMs } of phases) await meta(`phase:${name}`, { fromNs: Math.round(fromMs * 1e6), toNs: Math.round(toMs * 1e6) });
+  for (const { name, fromMs, toMs } of phases)
+    await meta(`phase:${name}`, { fromNs: Math.round(fromMs * 1e6), toNs: Math.round(toMs * 1e6) });
   await meta('canary', canary);
   await meta('end', {
-    interruptedBy: null, reasons: facts.reasons, readBack: { expected: judgement.counts.expectedReadBack, done: judgement.counts.doneReadBack },
+    interruptedBy: null,
+    reasons: facts.reasons,
+    readBack: { expected: judgement.counts.expectedReadBack, done: judgement.counts.doneReadBack },
     replicas: { asked: judgement.counts.replicasAsked, answered: judgement.counts.replicasAnswered },
-    canaryDeleted: canary.map(({ key }) => key), canarySeenLive: facts.canarySeenLive, peakMemoryBytes: process.memoryUsage.rss(),
+    canaryDeleted: canary.map(({ key }) => key),
+    canarySeenLive: facts.canarySeenLive,
+    peakMemoryBytes: process.memoryUsage.rss(),
   });
   await meta('endedAtNs', endNs);
 }

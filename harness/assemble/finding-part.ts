@@ -82,7 +82,11 @@ function draftOf(
 }
 
 /** The partition's epoch when the operation was acknowledged, for systems whose answers do not carry it; null where nothing is known. */
-function epochAt(partition: number | null, operation: Found["operation"], epochs: readonly EpochChange[]): number | null {
+function epochAt(
+  partition: number | null,
+  operation: Found['operation'],
+  epochs: readonly EpochChange[],
+): number | null {
   if (partition === null || operation === null || operation.returnNs === null) return null;
   const atMs = operation.returnNs / 1e6;
   return epochs.findLast((change) => change.partition === partition && change.atMs <= atMs)?.epoch ?? null;

@@ -38,5 +38,7 @@ export async function resumeCommand(resultsDir: string, run: string, interruptio
 /** Why there is no cluster to go on with; null when there is one. */
 async function obstacleOf({ cluster, system }: RunSettings, runId: string): Promise<string | null> {
   if (cluster === 'process') return 'its local processes ended with the harness';
-  return await (await import('../clusters/docker.ts')).adoptionObstacle(runId, (await loadSystem(system)).program?.ports);
+  return await (
+    await import('../clusters/docker.ts')
+  ).adoptionObstacle(runId, (await loadSystem(system)).program?.ports);
 }

@@ -35,11 +35,17 @@ async function parsed<T>(argv: readonly string[], build: (parser: Argv) => Argv<
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
       if (error instanceof Error && error.name !== 'YError') throw error;
-      throw new UsageError(`${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify ${name} --help" explains the options.`);
+      throw new UsageError(
+        `${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify ${name} --help" explains the options.`,
+      );
     });
-  const options = (await parser.parseAsync([...argv], {}, (_error: Error | undefined, _parsed: unknown, output: string) => {
-    text = output;
-  })) as T;
+  const options = (await parser.parseAsync(
+    [...argv],
+    {},
+    (_error: Error | undefined, _parsed: unknown, output: string) => {
+      text = output;
+    },
+  )) as T;
   if (text === '') return options;
   print(text);
   return null;
@@ -49,14 +55,22 @@ const word = { string: true, requiresArg: true } as const;
 
 const simOptions = (parser: Argv) =>
   parser
-    .usage('Certifies Zaris on virtual time: the same node, client, workloads, faults and verifier, hours in seconds.\n\nUsage: $0 --seed N [options]   one run with the normal report\n       $0 --seeds COUNT [options]  a sweep')
+    .usage(
+      'Certifies Zaris on virtual time: the same node, client, workloads, faults and verifier, hours in seconds.\n\nUsage: $0 --seed N [options]   one run with the normal report\n       $0 --seeds COUNT [options]  a sweep',
+    )
     .options({
       seed: { ...word, describe: 'Seed of the run, or the first of a sweep (else they follow from the commit)' },
       seeds: { ...word, describe: 'Play so many seeds' },
       duration: { ...word, default: '10m', describe: 'Virtual time of load and faults' },
       rf: { ...word, describe: 'Replication factor (else drawn)' },
       nodes: { ...word, describe: 'Nodes (else drawn)' },
-      pin: { string: true, requiresArg: true, array: true, default: [] as string[], describe: 'Pin an option, as in --pin sessions=16; may stand more than once' },
+      pin: {
+        string: true,
+        requiresArg: true,
+        array: true,
+        default: [] as string[],
+        describe: 'Pin an option, as in --pin sessions=16; may stand more than once',
+      },
       jobs: { ...word, default: '2', describe: 'Threads of a sweep' },
       'stop-at-first': { boolean: true, default: false, describe: 'End a sweep at its first failure' },
       results: { ...word, default: defaults.results, describe: 'Folder of the results' },
@@ -70,11 +84,23 @@ export async function simCommand(argv: readonly string[]): Promise<number> {
   return asUsage(async () => {
     if (options.seeds === undefined) return oneSeed(seed ?? randomSeed(), pins, options.results);
     const seeds = parseInteger(options.seeds, '--seeds', 1, 10_000_000);
-    return runSweepCommand({ seeds, firstSeed: seed, pins, jobs: parseInteger(options.jobs, '--jobs', 1, 64), stopAtFirst: options['stop-at-first'], print });
+    return runSweepCommand({
+      seeds,
+      firstSeed: seed,
+      pins,
+      jobs: parseInteger(options.jobs, '--jobs', 1, 64),
+      stopAtFirst: options['stop-at-first'],
+      print,
+    });
   });
 }
 
-function pinsOf(options: { readonly pin: readonly string[]; readonly duration: string; readonly rf?: string | undefined; readonly nodes?: string | undefined }): Pins {
+function pinsOf(options: {
+  readonly pin: readonly string[];
+  readonly duration: string;
+  readonly rf?: string | undefined;
+  readonly nodes?: string | undefined;
+}): Pins {
   const pins: Record<string, string> = { durationMs: String(parseDuration(options.duration, '--duration')) };
   if (options.rf !== undefined) pins['rf'] = options.rf;
   if (options.nodes !== undefined) pins['nodes'] = options.nodes;
@@ -106,15 +132,28 @@ async function oneSeed(seed: number, pins: Pins, resultsDir: string): Promise<nu
       `${outcome.failovers} failovers, trace ${outcome.traceHash}`,
   );
   const reasons: VerdictReason[] = [];
-  for (const { atMs, where, why } of result.breaches) reasons.push({ verdict: 'violated', reason: `Invariant broken on ${where} at ${Math.round(atMs)} ms: ${why}` });
-  if (result.notRecovered !== null) reasons.push({ verdict: 'not-recovered', reason: `Liveness: ${result.notRecovered}.` });
+  for (const { atMs, where, why } of result.breaches)
+    reasons.push({ verdict: 'violated', reason: `Invariant broken on ${where} at ${Math.round(atMs)} ms: ${why}` });
+  if (result.notRecovered !== null)
+    reasons.push({ verdict: 'not-recovered', reason: `Liveness: ${result.notRecovered}.` });
   for (const error of result.environmentErrors) reasons.push({ verdict: 'environment', reason: error });
   const runId = runIdOf(Date.now(), seed, process.pid);
   const folder = createRunFolder(resultsDir, runId);
   writeWhole(folder.schedule, `${formatSchedule(result.schedule)}\n`);
   await writeLedger(result, {
-    path: folder.ledger, runId, settings: settingsOf(seed, options, pins), host: currentHost(), build: 'this working tree', reasons,
-    contract: zaris.contract({ clusterId: 'sim', nodeCount: options.nodes, replicationFactor: options.rf, minInSync: options.minInSync, partitionCount: options.partitions }),
+    path: folder.ledger,
+    runId,
+    settings: settingsOf(seed, options, pins),
+    host: currentHost(),
+    build: 'this working tree',
+    reasons,
+    contract: zaris.contract({
+      clusterId: 'sim',
+      nodeCount: options.nodes,
+      replicationFactor: options.rf,
+      minInSync: options.minInSync,
+      partitionCount: options.partitions,
+    }),
     canarySeenLive: result.canariesSeen,
   });
   const judged = judgeFolder(folder.path, process.stdout.isTTY === true);
@@ -127,8 +166,18 @@ async function oneSeed(seed: number, pins: Pins, resultsDir: string): Promise<nu
 function settingsOf(seed: number, options: SimOptions, pins: Pins): Record<string, unknown> {
   const { rf, nodes, partitions, chaos, mix, maxOperations: _unbounded, ...rest } = options;
   return {
-    ...rest, seed, replicationFactor: rf, nodeCount: nodes, partitionCount: partitions, chaosLevel: chaos, workload: mix, cluster: 'sim', system: 'zaris',
-    contract: 'durable', replay: replayCommand(seed, pins), nodeEntry: null,
+    ...rest,
+    seed,
+    replicationFactor: rf,
+    nodeCount: nodes,
+    partitionCount: partitions,
+    chaosLevel: chaos,
+    workload: mix,
+    cluster: 'sim',
+    system: 'zaris',
+    contract: 'durable',
+    replay: replayCommand(seed, pins),
+    nodeEntry: null,
   };
 }
 
@@ -147,11 +196,35 @@ export async function selfTestCommand(argv: readonly string[]): Promise<number> 
   if (options === null) return 0;
   const firstSeed = options.seed === undefined ? null : parseSeed(options.seed);
   const boundMs = parseDuration(options.limit, '--limit');
-  const rows = await asUsage(() => runSelfTestCommand({ only: options.only ?? null, firstSeed, boundMs, print: (line) => process.stderr.write(`${line}\n`) }));
-  const table = new Table({ head: ['broken store', 'finding', 'seeds', 'operations', 'faults', 'seconds'], style: { head: [], border: [] }, wordWrap: true, colWidths: [28, 60, 7, 12, 8, 9] });
-  for (const row of rows) table.push([row.name, row.finding ?? 'NOT CAUGHT', row.seeds, row.operations, row.faults, (row.wallMs / 1_000).toFixed(1)]);
+  const rows = await asUsage(() =>
+    runSelfTestCommand({
+      only: options.only ?? null,
+      firstSeed,
+      boundMs,
+      print: (line) => process.stderr.write(`${line}\n`),
+    }),
+  );
+  const table = new Table({
+    head: ['broken store', 'finding', 'seeds', 'operations', 'faults', 'seconds'],
+    style: { head: [], border: [] },
+    wordWrap: true,
+    colWidths: [28, 60, 7, 12, 8, 9],
+  });
+  for (const row of rows)
+    table.push([
+      row.name,
+      row.finding ?? 'NOT CAUGHT',
+      row.seeds,
+      row.operations,
+      row.faults,
+      (row.wallMs / 1_000).toFixed(1),
+    ]);
   print(table.toString());
   const missed = rows.filter((row) => !row.isCaught);
-  print(missed.length === 0 ? `All ${rows.length} broken stores were caught.` : `${missed.length} of ${rows.length} were not caught: ${missed.map((row) => row.name).join(', ')}.`);
+  print(
+    missed.length === 0
+      ? `All ${rows.length} broken stores were caught.`
+      : `${missed.length} of ${rows.length} were not caught: ${missed.map((row) => row.name).join(', ')}.`,
+  );
   return missed.length === 0 ? 0 : 1;
 }

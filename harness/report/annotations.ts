@@ -17,7 +17,14 @@ export function githubAnnotations(report: RunReport, environment: Environment): 
   const line = (title: string, text: string): string => `::${level} title=${property(title)}::${data(text)}`;
   return [
     line(screen.word, `${screen.headline}. Replay: ${screen.replay}`),
-    ...screen.losses.map((loss) => line(loss.sentence, [loss.under, loss.whereNow === '' ? '' : `value now: ${loss.whereNow}`].filter((part) => part !== '').join('; '))),
+    ...screen.losses.map((loss) =>
+      line(
+        loss.sentence,
+        [loss.under, loss.whereNow === '' ? '' : `value now: ${loss.whereNow}`]
+          .filter((part) => part !== '')
+          .join('; '),
+      ),
+    ),
     ...screen.missing.map((missing) => line('Missing', missing)),
   ];
 }

@@ -24,9 +24,18 @@ const sameWithin = 0.05;
 function setupOf(report: RunReport): Map<string, string> {
   const { run, system, host } = report;
   return new Map([
-    ['system', system.name], ['build', system.build], ['cluster', run.cluster], ['nodes', String(run.nodeCount)], ['rf', String(system.replicationFactor)],
-    ['min in sync', String(system.minInSync)], ['partitions', String(system.partitions)], ['preset', run.preset], ['chaos level', run.chaosLevel],
-    ['seed', run.seed], ['contract', report.verdict.contract], ['host', `${host.name}, ${host.cpus} cpus`],
+    ['system', system.name],
+    ['build', system.build],
+    ['cluster', run.cluster],
+    ['nodes', String(run.nodeCount)],
+    ['rf', String(system.replicationFactor)],
+    ['min in sync', String(system.minInSync)],
+    ['partitions', String(system.partitions)],
+    ['preset', run.preset],
+    ['chaos level', run.chaosLevel],
+    ['seed', run.seed],
+    ['contract', report.verdict.contract],
+    ['host', `${host.name}, ${host.cpus} cpus`],
     ...report.settings.map((row): [string, string] => [row.name, row.value]),
     ...report.versions.map((row): [string, string] => [`version of ${row.name}`, row.value]),
   ]);
@@ -51,8 +60,20 @@ export function diffRuns(before: RunReport, after: RunReport): RunDiff {
     const change = a !== null && b !== null && a !== 0 && Number.isFinite(a) && Number.isFinite(b) ? (b - a) / a : null;
     const same = a === b || (change !== null && Math.abs(change) < sameWithin);
     const comparable = a !== null && b !== null && metric.worse !== 'neither';
-    const judgement = same ? 'same' : !comparable ? 'changed' : b > a === (metric.worse === 'more') ? 'worse' : 'better';
-    metrics.push({ name, before: formatMetric(a, metric.unit), after: formatMetric(b, metric.unit), change, judgement });
+    const judgement = same
+      ? 'same'
+      : !comparable
+        ? 'changed'
+        : b > a === (metric.worse === 'more')
+          ? 'worse'
+          : 'better';
+    metrics.push({
+      name,
+      before: formatMetric(a, metric.unit),
+      after: formatMetric(b, metric.unit),
+      change,
+      judgement,
+    });
   }
   return { setup, verdict: { before: before.verdict.kind, after: after.verdict.kind }, metrics };
 }
@@ -63,7 +84,13 @@ const signed = (change: number | null): string =>
 /** The rows shown to people: set-up first, then metrics. */
 export function diffRows(diff: RunDiff): string[][] {
   return [
-    ['verdict', diff.verdict.before, diff.verdict.after, '', diff.verdict.before === diff.verdict.after ? 'same' : 'changed'],
+    [
+      'verdict',
+      diff.verdict.before,
+      diff.verdict.after,
+      '',
+      diff.verdict.before === diff.verdict.after ? 'same' : 'changed',
+    ],
     ...diff.setup.map((row) => [row.name, row.before, row.after, '', 'set-up differs']),
     ...diff.metrics.map((row) => [row.name, row.before, row.after, signed(row.change), row.judgement]),
   ];

@@ -5,7 +5,16 @@
  */
 import { countFindings, findingVerb } from './finding-words.ts';
 import type { RunReport, Strength, VerdictKind } from './model.ts';
-import { formatCount, formatDuration, formatOffset, formatShare, formatWall, listWords, plural, visible } from './text.ts';
+import {
+  formatCount,
+  formatDuration,
+  formatOffset,
+  formatShare,
+  formatWall,
+  listWords,
+  plural,
+  visible,
+} from './text.ts';
 
 export type Tone = 'good' | 'bad' | 'unwell' | 'unsure';
 
@@ -62,7 +71,9 @@ export function strengthWords(strength: Strength): string[] {
       `A failover loses an acknowledged write with a probability below ${bound(strength.perFailoverBound95)} (95 % confidence, ${plural(strength.failovers, 'failover')}, taken as alike and independent).`,
     );
   } else {
-    lines.push(`No bound is claimed: a bound needs a certified run (this one saw ${plural(strength.failovers, 'failover')}).`);
+    lines.push(
+      `No bound is claimed: a bound needs a certified run (this one saw ${plural(strength.failovers, 'failover')}).`,
+    );
   }
   if (strength.perWriteBound95 !== null) {
     lines.push(
@@ -100,7 +111,9 @@ export function composeHeadline(report: RunReport): string {
     case 'not-recovered':
       return first ?? 'The cluster did not become healthy again after the last heal';
     case 'inconclusive':
-      return verdict.missing.length > 1 ? `Nothing is claimed: ${verdict.missing.length} pieces of evidence are missing` : `Nothing is claimed: ${first ?? 'evidence is missing'}`;
+      return verdict.missing.length > 1
+        ? `Nothing is claimed: ${verdict.missing.length} pieces of evidence are missing`
+        : `Nothing is claimed: ${first ?? 'evidence is missing'}`;
     case 'interrupted':
       return `Stopped by ${verdict.interruptedBy ?? 'a signal'} after ${formatDuration(report.run.durationMs)}; what there is was judged`;
     case 'environment':
@@ -112,7 +125,10 @@ export function composeHeadline(report: RunReport): string {
 
 function identity(report: RunReport): string {
   const { run, system } = report;
-  const ended = run.durationMs + 1000 < run.plannedMs ? `${formatDuration(run.durationMs)} of ${formatDuration(run.plannedMs)}` : formatDuration(run.durationMs);
+  const ended =
+    run.durationMs + 1000 < run.plannedMs
+      ? `${formatDuration(run.durationMs)} of ${formatDuration(run.plannedMs)}`
+      : formatDuration(run.durationMs);
   return `${visible(system.name)} · ${plural(run.nodeCount, 'node')} · rf ${system.replicationFactor}, min in sync ${system.minInSync} · ${ended} · seed ${visible(run.seed)}`;
 }
 
@@ -150,7 +166,8 @@ function facts(report: RunReport): FirstScreen['facts'] {
     },
     {
       label: 'canary',
-      value: report.canary.outcome === 'caught' ? 'all caught' : report.canary.outcome === 'missed' ? 'MISSED' : 'not run',
+      value:
+        report.canary.outcome === 'caught' ? 'all caught' : report.canary.outcome === 'missed' ? 'MISSED' : 'not run',
       note: `${caught} of ${plural(report.canary.checks.length, 'planted fault')} reported exactly`,
     },
   ];
@@ -163,9 +180,16 @@ function when(report: RunReport, atMs: number | null): string {
 
 function losses(report: RunReport): LossLine[] {
   return report.findings.groups.slice(0, groupsShown).map((group) => {
-    const partitions = group.partitions.length === 0 ? '' : `partition${group.partitions.length === 1 ? '' : 's'} ${listWords(group.partitions.map(String), 6)}`;
-    const epochs = group.epochs.length === 0 ? '' : `epoch${group.epochs.length === 1 ? '' : 's'} ${listWords(group.epochs.map(String), 6)}`;
-    const nodes = group.nodes.length === 0 ? '' : `${findingVerb(group.kind)} by ${listWords(group.nodes.map(visible))}`;
+    const partitions =
+      group.partitions.length === 0
+        ? ''
+        : `partition${group.partitions.length === 1 ? '' : 's'} ${listWords(group.partitions.map(String), 6)}`;
+    const epochs =
+      group.epochs.length === 0
+        ? ''
+        : `epoch${group.epochs.length === 1 ? '' : 's'} ${listWords(group.epochs.map(String), 6)}`;
+    const nodes =
+      group.nodes.length === 0 ? '' : `${findingVerb(group.kind)} by ${listWords(group.nodes.map(visible))}`;
     return {
       sentence: group.sentence,
       under: [when(report, group.firstAtMs), nodes, epochs, partitions].filter((part) => part !== '').join(' · '),
@@ -181,7 +205,11 @@ function verdictWordsOf({ verdict }: RunReport): { tone: Tone; sign: string; wor
   const { permittedLosses, permittedAnomalies } = verdict;
   if (verdict.kind !== 'certified' || permittedLosses + permittedAnomalies === 0) return words[verdict.kind];
   const others = permittedAnomalies === 0 ? '' : `, and ${plural(permittedAnomalies, 'finding')} that follow from it`;
-  return { tone: 'unsure', sign: '!', word: `${plural(permittedLosses, 'write')} lost, permitted by contract ${verdict.contract}${others}` };
+  return {
+    tone: 'unsure',
+    sign: '!',
+    word: `${plural(permittedLosses, 'write')} lost, permitted by contract ${verdict.contract}${others}`,
+  };
 }
 
 /** Everything the first screen says. */

@@ -6,7 +6,15 @@ import { syntheticReport } from './testing/synthetic.ts';
 const certified = syntheticReport('certified');
 const withRecovery = (p99Ms: number, neverRecovered = 0): RunReport => ({
   ...certified,
-  recovery: [{ faultKind: 'all', faults: 9, firstAck: { count: 9, p50Ms: 300, p99Ms, maxMs: p99Ms }, healthy: null, neverRecovered }],
+  recovery: [
+    {
+      faultKind: 'all',
+      faults: 9,
+      firstAck: { count: 9, p50Ms: 300, p99Ms, maxMs: p99Ms },
+      healthy: null,
+      neverRecovered,
+    },
+  ],
 });
 
 describe('parseGate', () => {
@@ -25,7 +33,19 @@ describe('parseGate', () => {
     expect(parseGate('a>1&&b>2||c>3').clauses.map((clause) => clause.length)).toEqual([2, 1]);
   });
 
-  it.each(['', ' ', 'recovery.p99', '>5s', 'recovery.p99>five', 'recovery.p99>5x', 'a>1 and', 'a>1;b>2', 'a=>1', 'a>-1', 'a > 1 or or b > 1'])('refuses %j', (text) => {
+  it.each([
+    '',
+    ' ',
+    'recovery.p99',
+    '>5s',
+    'recovery.p99>five',
+    'recovery.p99>5x',
+    'a>1 and',
+    'a>1;b>2',
+    'a=>1',
+    'a>-1',
+    'a > 1 or or b > 1',
+  ])('refuses %j', (text) => {
     expect(() => parseGate(text)).toThrow(/gate|unit/);
   });
 });

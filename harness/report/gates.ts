@@ -35,9 +35,20 @@ export interface Gate {
 }
 
 const units: Readonly<Record<string, readonly [MetricUnit, number]>> = {
-  ms: ['ms', 1], s: ['ms', 1000], m: ['ms', 60_000], min: ['ms', 60_000], h: ['ms', 3_600_000],
-  b: ['bytes', 1], kb: ['bytes', 1e3], mb: ['bytes', 1e6], gb: ['bytes', 1e9], kib: ['bytes', 2 ** 10], mib: ['bytes', 2 ** 20], gib: ['bytes', 2 ** 30],
-  '%': ['share', 0.01], '/s': ['per-second', 1],
+  ms: ['ms', 1],
+  s: ['ms', 1000],
+  m: ['ms', 60_000],
+  min: ['ms', 60_000],
+  h: ['ms', 3_600_000],
+  b: ['bytes', 1],
+  kb: ['bytes', 1e3],
+  mb: ['bytes', 1e6],
+  gb: ['bytes', 1e9],
+  kib: ['bytes', 2 ** 10],
+  mib: ['bytes', 2 ** 20],
+  gib: ['bytes', 2 ** 30],
+  '%': ['share', 0.01],
+  '/s': ['per-second', 1],
 };
 
 /** Longest expression accepted. */
@@ -50,10 +61,13 @@ function parseComparison(text: string): Comparison {
   }
   const [, metric, operator, number, suffix] = found;
   const unit = suffix === '' || suffix === undefined ? null : units[suffix.toLowerCase()];
-  if (unit === undefined) throw new GateError(`unknown unit '${suffix}' in '${text.trim()}': use ms, s, m, h, kB, MB, GB, % or /s`);
+  if (unit === undefined)
+    throw new GateError(`unknown unit '${suffix}' in '${text.trim()}': use ms, s, m, h, kB, MB, GB, % or /s`);
   return {
-    metric: present(metric, 'metric'), operator: present(operator, 'operator') as Operator,
-    value: Number(number) * (unit === null ? 1 : unit[1]), unit: unit === null ? null : unit[0],
+    metric: present(metric, 'metric'),
+    operator: present(operator, 'operator') as Operator,
+    value: Number(number) * (unit === null ? 1 : unit[1]),
+    unit: unit === null ? null : unit[0],
   };
 }
 
@@ -61,7 +75,9 @@ function parseComparison(text: string): Comparison {
 export function parseGate(expression: string): Gate {
   if (expression.trim() === '') throw new GateError('a gate is empty: write it like recovery.p99>5s');
   if (expression.length > expressionLimit) throw new GateError(`a gate is longer than ${expressionLimit} characters`);
-  const clauses = expression.split(/\s+or\s+|\|\|/i).map((clause) => clause.split(/\s+and\s+|&&/i).map(parseComparison));
+  const clauses = expression
+    .split(/\s+or\s+|\|\|/i)
+    .map((clause) => clause.split(/\s+and\s+|&&/i).map(parseComparison));
   return { expression: expression.trim(), clauses };
 }
 
@@ -118,13 +134,23 @@ export function checkGate(gate: Gate): void {
   for (const { metric, unit } of gate.clauses.flat()) {
     const found = byName.get(metric);
     if (found === undefined && !perKind.test(metric)) {
-      throw new GateError(`unknown metric '${metric}' in a gate; known are ${known.map((one) => one.name).filter((name) => !perKind.test(name)).join(', ')}`);
+      throw new GateError(
+        `unknown metric '${metric}' in a gate; known are ${known
+          .map((one) => one.name)
+          .filter((name) => !perKind.test(name))
+          .join(', ')}`,
+      );
     }
     const expected = found?.unit ?? 'ms';
-    if (unit !== null && unit !== expected) throw new GateError(`'${metric}' is a ${unitNames[expected]}, not a ${unitNames[unit]}`);
+    if (unit !== null && unit !== expected)
+      throw new GateError(`'${metric}' is a ${unitNames[expected]}, not a ${unitNames[unit]}`);
   }
 }
 
 const unitNames: Readonly<Record<(typeof metricUnits)[number], string>> = {
-  ms: 'duration', bytes: 'size', count: 'count', 'per-second': 'rate', share: 'share',
+  ms: 'duration',
+  bytes: 'size',
+  count: 'count',
+  'per-second': 'rate',
+  share: 'share',
 };

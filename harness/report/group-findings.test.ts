@@ -7,8 +7,19 @@ import { syntheticReport } from './testing/synthetic.ts';
 
 const base = syntheticReport('violated');
 const kill = (id: string, target: string, injectedMs: number): Fault => ({
-  ...(base.faults[0] as Fault), id, kind: 'kill', targets: [target], partition: null, outcome: 'confirmed',
-  stages: { plannedMs: injectedMs, injectedMs, confirmedMs: injectedMs + 50, healedMs: injectedMs + 5_000, healVerifiedMs: injectedMs + 5_100 },
+  ...(base.faults[0] as Fault),
+  id,
+  kind: 'kill',
+  targets: [target],
+  partition: null,
+  outcome: 'confirmed',
+  stages: {
+    plannedMs: injectedMs,
+    injectedMs,
+    confirmedMs: injectedMs + 50,
+    healedMs: injectedMs + 5_000,
+    healVerifiedMs: injectedMs + 5_100,
+  },
 });
 const lost = (fault: Fault, count: number): FindingDraft[] =>
   makeFindings(new Prng(1), [{ kind: 'lost', count, fault, spreadMs: 340, prefix: fault.id }]);
@@ -19,7 +30,9 @@ describe('groupFindings', () => {
     const elsewhere = kill('F1', 'n5', 59_990);
     const { groups, items } = groupFindings(lost(near, 37), { faults: [elsewhere, near], epochs: [] });
     expect(groups).toHaveLength(1);
-    expect(groups[0]?.sentence).toMatch(/^37 of 37 lost writes were acknowledged ≤ \d+ ms before the kill of n2 \(F2\)$/);
+    expect(groups[0]?.sentence).toMatch(
+      /^37 of 37 lost writes were acknowledged ≤ \d+ ms before the kill of n2 \(F2\)$/,
+    );
     const longest = Math.max(...items.map((item) => 60_000 - (item.operation.acknowledgedAtMs ?? 0)));
     expect(groups[0]?.sentence).toContain(`≤ ${longest} ms`);
     expect(groups[0]?.faultId).toBe('F2');
@@ -28,14 +41,25 @@ describe('groupFindings', () => {
   it('does not blame a fault that began after the write was already missed, or that had healed before', () => {
     const [finding] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
     const missedAt = finding.firstMissed?.atMs ?? 0;
-    const { groups } = groupFindings([finding], { faults: [kill('F8', 'n2', 40_000), kill('F9', 'n2', missedAt + 1)], epochs: [] });
+    const { groups } = groupFindings([finding], {
+      faults: [kill('F8', 'n2', 40_000), kill('F9', 'n2', missedAt + 1)],
+      epochs: [],
+    });
     expect(groups[0]?.faultId).toBeNull();
     expect(groups[0]?.sentence).toContain('no fault and no failover');
   });
 
   it('falls back to the next failover of the partition', () => {
     const [finding] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
-    const change: EpochChange = { atMs: 60_400, partition: finding.partition ?? 0, epoch: 9, term: 9, owner: 'n4', health: 'Degraded', kind: 'failover' };
+    const change: EpochChange = {
+      atMs: 60_400,
+      partition: finding.partition ?? 0,
+      epoch: 9,
+      term: 9,
+      owner: 'n4',
+      health: 'Degraded',
+      kind: 'failover',
+    };
     const { groups } = groupFindings([finding], { faults: [], epochs: [{ ...change, partition: 63 }, change] });
     expect(groups[0]?.sentence).toMatch(/before the failover of partition \d+ to n4 \(epoch 9\)/);
   });
@@ -48,7 +72,11 @@ describe('groupFindings', () => {
     const first: EpochChange = { atMs: 1, partition, epoch: 3, term: 1, owner: 'n1', health: 'Healthy', kind: 'edge' };
     const away: EpochChange = { ...first, atMs: moment - 400, epoch: 5, term: 2, owner: 'n3', kind: 'failover' };
     const { groups } = groupFindings([finding], { faults: [], epochs: [first, away] });
-    expect(groups[0]?.sentence).toMatch(new RegExp(`acknowledged by a former primary, ≤ 400 ms after n3 had replaced it in partition ${partition} \\(epoch 5\\)$`));
+    expect(groups[0]?.sentence).toMatch(
+      new RegExp(
+        `acknowledged by a former primary, ≤ 400 ms after n3 had replaced it in partition ${partition} \\(epoch 5\\)$`,
+      ),
+    );
     // Somebody who never was primary was not replaced: any member may answer for it.
     const other = groupFindings([{ ...finding, node: 'n2' }], { faults: [], epochs: [first, away] });
     expect(other.groups[0]?.sentence).toContain('no fault and no failover');
@@ -68,8 +96,13 @@ describe('groupFindings', () => {
     const fault = kill('F1', 'n9', 60_000);
     const drafts = lost(fault, 3).map((draft, index): FindingDraft => ({
       ...draft,
-      replicas: [{ node: 'n1', role: 'primary', answer: index === 0 ? 'has-it' : 'absent', value: null, version: null }, { node: 'n2', role: 'replica', answer: index === 2 ? 'no-answer' : 'absent', value: null, version: null }],
+      replicas: [
+        { node: 'n1', role: 'primary', answer: index === 0 ? 'has-it' : 'absent', value: null, version: null },
+        { node: 'n2', role: 'replica', answer: index === 2 ? 'no-answer' : 'absent', value: null, version: null },
+      ],
     }));
-    expect(groupFindings(drafts, { faults: [fault], epochs: [] }).groups[0]?.whereNow).toBe('2 on no replica and 1 on n1 only (for 1 of them one replica or more did not answer)');
+    expect(groupFindings(drafts, { faults: [fault], epochs: [] }).groups[0]?.whereNow).toBe(
+      '2 on no replica and 1 on n1 only (for 1 of them one replica or more did not answer)',
+    );
   });
 });

@@ -28,18 +28,24 @@ export const causeWindowMs = 30_000;
 const epochsShown = 8;
 
 type Cause =
-  | { readonly kind: 'fault'; readonly fault: Fault; readonly relation: 'before' | 'during'; readonly distanceMs: number }
+  | {
+      readonly kind: 'fault';
+      readonly fault: Fault;
+      readonly relation: 'before' | 'during';
+      readonly distanceMs: number;
+    }
   | { readonly kind: 'epoch'; readonly change: EpochChange; readonly distanceMs: number }
   /** The node that answered had been replaced as primary by then. */
   | { readonly kind: 'replaced'; readonly change: EpochChange; readonly distanceMs: number }
   | { readonly kind: 'none' };
 
-const momentOf = (finding: FindingDraft): number =>
-  finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
+const momentOf = (finding: FindingDraft): number => finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
 
 function horizonOf(finding: FindingDraft): number {
   const latest = momentOf(finding) + causeWindowMs;
-  return finding.firstMissed === null ? latest : Math.min(latest, Math.max(finding.firstMissed.atMs, momentOf(finding)));
+  return finding.firstMissed === null
+    ? latest
+    : Math.min(latest, Math.max(finding.firstMissed.atMs, momentOf(finding)));
 }
 
 /** Higher is closer: the acknowledging node hit, then the partition, then a node that holds a copy. */
@@ -80,7 +86,11 @@ function epochCause(finding: FindingDraft, moves: readonly EpochChange[]): Cause
 }
 
 /** The failover that had taken the partition from the answering node before it answered; null when there was none. */
-function replacedCause(finding: FindingDraft, moves: readonly EpochChange[], all: readonly EpochChange[]): Cause | null {
+function replacedCause(
+  finding: FindingDraft,
+  moves: readonly EpochChange[],
+  all: readonly EpochChange[],
+): Cause | null {
   const moment = momentOf(finding);
   const before = (changes: readonly EpochChange[]): EpochChange[] =>
     changes.filter((change) => change.partition === finding.partition && change.atMs <= moment);
@@ -128,7 +138,14 @@ function causeWords(kind: FindingKind, cause: Cause, distanceMs: number): string
 const ascending = (values: Iterable<number>): number[] => [...new Set(values)].toSorted((a, b) => a - b);
 
 /** Kinds about which "where is the value now" says something. */
-const placedKinds: ReadonlySet<FindingKind> = new Set(['lost', 'diverged', 'resurrected', 'duplicated', 'corrupt', 'phantom']);
+const placedKinds: ReadonlySet<FindingKind> = new Set([
+  'lost',
+  'diverged',
+  'resurrected',
+  'duplicated',
+  'corrupt',
+  'phantom',
+]);
 
 /** Where the values of a group are now; empty for kinds that are about reads. */
 function whereNowOf(members: readonly FindingDraft[]): string {
@@ -141,7 +158,12 @@ function whereNowOf(members: readonly FindingDraft[]): string {
     const holders = replicas.filter((replica) => replica.answer === 'has-it').map((replica) => visible(replica.node));
     const unanswered = replicas.filter((replica) => replica.answer === 'no-answer').length;
     if (unanswered > 0) silent++;
-    const place = holders.length > 0 ? `on ${listWords(holders)} only` : unanswered === replicas.length ? 'unknown' : 'on no replica';
+    const place =
+      holders.length > 0
+        ? `on ${listWords(holders)} only`
+        : unanswered === replicas.length
+          ? 'unknown'
+          : 'on no replica';
     counts.set(place, (counts.get(place) ?? 0) + 1);
   }
   const sorted = [...counts].toSorted((a, b) => b[1] - a[1]);
@@ -213,9 +235,7 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
     }
   }
   const rank = (group: Gathered): number => (group.members[0]?.kind === 'lost' ? 0 : 1);
-  const ordered = [...gathered.values()].toSorted(
-    (a, b) => rank(a) - rank(b) || b.members.length - a.members.length,
-  );
+  const ordered = [...gathered.values()].toSorted((a, b) => rank(a) - rank(b) || b.members.length - a.members.length);
   const groups = ordered.map((group, index) =>
     toGroup(`C${index + 1}`, group, totals.get(present(group.members[0], 'member').kind) ?? 0),
   );

@@ -18,8 +18,14 @@ describe('linkBrowserScript', () => {
 
   it('orders modules by their imports and strips types', () => {
     write('b.ts', "import type { X } from './types.ts';\nexport const twice = (n: number): number => n * 2;\n");
-    write('c.ts', "import { twice } from './b.ts';\nexport function four(n: number): number { return twice(twice(n)); }\n");
-    const entry = write('a.ts', "import { twice } from './b.ts';\nimport {\n  four,\n} from './c.ts';\n(globalThis as { result?: number[] }).result = [twice(1), four(1)];\n");
+    write(
+      'c.ts',
+      "import { twice } from './b.ts';\nexport function four(n: number): number { return twice(twice(n)); }\n",
+    );
+    const entry = write(
+      'a.ts',
+      "import { twice } from './b.ts';\nimport {\n  four,\n} from './c.ts';\n(globalThis as { result?: number[] }).result = [twice(1), four(1)];\n",
+    );
     const context = { result: [] as number[] };
     // oxlint-disable-next-line no-implied-eval
     new Function('context', linkBrowserScript(entry).replace('globalThis', 'context'))(context);
@@ -28,7 +34,9 @@ describe('linkBrowserScript', () => {
 
   it('refuses two declarations of one name, and packages', () => {
     write('b.ts', 'export const same = 1;\n');
-    expect(() => linkBrowserScript(write('a.ts', "import { same as other } from './b.ts';\nconst same = 2;\n"))).toThrow('same is declared in');
+    expect(() =>
+      linkBrowserScript(write('a.ts', "import { same as other } from './b.ts';\nconst same = 2;\n")),
+    ).toThrow('same is declared in');
     expect(() => linkBrowserScript(write('p.ts', "import { z } from 'zod';\n"))).toThrow('only relative imports');
   });
 

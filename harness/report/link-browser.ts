@@ -29,7 +29,10 @@ function visit(path: string, seen: Set<string>, ordered: { path: string; code: s
   seen.add(path);
   const stripped = stripTypes(readFileSync(path, 'utf8'));
   for (const [, target] of stripped.matchAll(importStatement)) {
-    assert(target !== undefined && target.startsWith('.'), `${path} imports ${target}: only relative imports can be linked`);
+    assert(
+      target !== undefined && target.startsWith('.'),
+      `${path} imports ${target}: only relative imports can be linked`,
+    );
     visit(join(dirname(path), target), seen, ordered);
   }
   ordered.push({ path, code: stripped });

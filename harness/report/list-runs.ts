@@ -8,9 +8,21 @@ import { formatCount, formatDuration, formatWall, visible } from './text.ts';
 import { readReport } from './write-report.ts';
 
 export type ListedRun =
-  | { readonly kind: 'read'; readonly folder: string; readonly name: string; readonly kept: boolean; readonly report: RunReport }
+  | {
+      readonly kind: 'read';
+      readonly folder: string;
+      readonly name: string;
+      readonly kept: boolean;
+      readonly report: RunReport;
+    }
   /** No report yet (running, or ended without a verdict), or one that cannot be read. */
-  | { readonly kind: 'unreadable'; readonly folder: string; readonly name: string; readonly kept: boolean; readonly problem: string };
+  | {
+      readonly kind: 'unreadable';
+      readonly folder: string;
+      readonly name: string;
+      readonly kept: boolean;
+      readonly problem: string;
+    };
 
 /** A file of this name in a run's folder keeps the run from `prune`. */
 export const keptMarker = 'kept';
@@ -36,7 +48,9 @@ const startOf = (run: ListedRun): number =>
 export function listRuns(resultsFolder: string): ListedRun[] {
   let names: string[];
   try {
-    names = readdirSync(resultsFolder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    names = readdirSync(resultsFolder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
   } catch {
     throw new Error(`cannot read the results folder ${resultsFolder}`);
   }
@@ -48,16 +62,39 @@ export function listRuns(resultsFolder: string): ListedRun[] {
 export function findRun(resultsFolder: string, name: string): Extract<ListedRun, { kind: 'read' }> {
   const runs = listRuns(resultsFolder);
   const exact = runs.filter((run) => run.name === name);
-  const matches = name === 'latest' ? runs.filter((run) => run.kind === 'read').slice(0, 1) : exact.length > 0 ? exact : runs.filter((run) => run.name.startsWith(name));
+  const matches =
+    name === 'latest'
+      ? runs.filter((run) => run.kind === 'read').slice(0, 1)
+      : exact.length > 0
+        ? exact
+        : runs.filter((run) => run.name.startsWith(name));
   const [first] = matches;
   if (first === undefined) throw new Error(`no run named '${visible(name)}' in ${resultsFolder}`);
-  if (matches.length > 1) throw new Error(`'${visible(name)}' fits ${matches.length} runs: ${matches.slice(0, 5).map((run) => run.name).join(', ')}`);
+  if (matches.length > 1)
+    throw new Error(
+      `'${visible(name)}' fits ${matches.length} runs: ${matches
+        .slice(0, 5)
+        .map((run) => run.name)
+        .join(', ')}`,
+    );
   if (first.kind === 'unreadable') throw new Error(first.problem);
   return first;
 }
 
 /** Columns of the list, for the terminal and for the browser. */
-export const runColumns = ['run', 'started (UTC)', 'verdict', 'exit', 'took', 'cluster', 'rf', 'acknowledged', 'failovers', 'findings', ''] as const;
+export const runColumns = [
+  'run',
+  'started (UTC)',
+  'verdict',
+  'exit',
+  'took',
+  'cluster',
+  'rf',
+  'acknowledged',
+  'failovers',
+  'findings',
+  '',
+] as const;
 
 export function runCells(run: ListedRun): string[] {
   const kept = run.kept ? 'kept' : '';
@@ -65,20 +102,49 @@ export function runCells(run: ListedRun): string[] {
   const { report } = run;
   const { sign } = verdictWords(report.verdict.kind);
   return [
-    run.name, formatWall(report.run.startedAt, 0), `${sign} ${report.verdict.kind}${report.preliminary ? ' (preliminary)' : ''}`, String(report.verdict.exitCode),
-    formatDuration(report.run.durationMs), report.run.cluster, String(report.system.replicationFactor), formatCount(report.counts.acknowledgedWrites),
-    formatCount(report.strength.failovers), formatCount(report.findings.total), kept,
+    run.name,
+    formatWall(report.run.startedAt, 0),
+    `${sign} ${report.verdict.kind}${report.preliminary ? ' (preliminary)' : ''}`,
+    String(report.verdict.exitCode),
+    formatDuration(report.run.durationMs),
+    report.run.cluster,
+    String(report.system.replicationFactor),
+    formatCount(report.counts.acknowledgedWrites),
+    formatCount(report.strength.failovers),
+    formatCount(report.findings.total),
+    kept,
   ];
 }
 
 /** Rows as a plain table for a terminal. */
 export function plainTable(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   const table = new Table({
-    head: [...heads], style: { head: [], border: [], compact: true },
-    chars: { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: ' ' },
+    head: [...heads],
+    style: { head: [], border: [], compact: true },
+    chars: {
+      top: '',
+      'top-mid': '',
+      'top-left': '',
+      'top-right': '',
+      bottom: '',
+      'bottom-mid': '',
+      'bottom-left': '',
+      'bottom-right': '',
+      left: '',
+      'left-mid': '',
+      mid: '',
+      'mid-mid': '',
+      right: '',
+      'right-mid': '',
+      middle: ' ',
+    },
   });
   for (const row of rows) table.push(row.map(visible));
-  return table.toString().split('\n').map((line) => line.trimEnd()).join('\n');
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
 }
 
 /** `certify list`. */

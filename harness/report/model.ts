@@ -68,9 +68,7 @@ const strengthShape = z.strictObject({
 });
 
 const countsShape = z.strictObject({
-  operations: z.array(
-    z.strictObject({ kind: z.string(), ok: count, fail: count, info: count }),
-  ),
+  operations: z.array(z.strictObject({ kind: z.string(), ok: count, fail: count, info: count })),
   acknowledgedWrites: count,
   sessions: count,
   keys: count,
@@ -152,9 +150,7 @@ const gateShape = z.strictObject({
 
 const performanceShape = z.strictObject({
   ackedPerSecond: z.number().nonnegative(),
-  latencyMs: z
-    .strictObject({ p50: millis, p99: millis, p999: millis, max: millis })
-    .nullable(),
+  latencyMs: z.strictObject({ p50: millis, p99: millis, p999: millis, max: millis }).nullable(),
 });
 
 const findingsShape = z.strictObject({

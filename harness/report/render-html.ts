@@ -29,7 +29,8 @@ let cached: Assets | null = null;
 /** Reads style, chart library and page script once per process. */
 function assets(): Assets {
   if (cached !== null) return cached;
-  const library = (name: string): string => readFileSync(createRequire(import.meta.url).resolve(`uplot/dist/${name}`), 'utf8');
+  const library = (name: string): string =>
+    readFileSync(createRequire(import.meta.url).resolve(`uplot/dist/${name}`), 'utf8');
   cached = {
     style: readFileSync(join(here, 'browser', 'style.css'), 'utf8'),
     chartStyle: library('uPlot.min.css'),
@@ -56,12 +57,12 @@ const navigation = [
 
 function header(report: RunReport): Markup {
   return html`<a class="skip" href="#first">Skip to the verdict</a>
-<header class="top">
-<a class="home" href="#first">Loss report</a>
-<span class="run">${report.run.runId} · ${formatWall(report.run.startedAt, 0)} UTC</span>
-<nav aria-label="Sections">${navigation.map(([id, title]) => html`<a href="#${id}">${title}</a>`)}</nav>
-<button type="button" id="theme" aria-label="Light or dark">◐</button>
-</header>`;
+    <header class="top">
+      <a class="home" href="#first">Loss report</a>
+      <span class="run">${report.run.runId} · ${formatWall(report.run.startedAt, 0)} UTC</span>
+      <nav aria-label="Sections">${navigation.map(([id, title]) => html`<a href="#${id}">${title}</a>`)}</nav>
+      <button type="button" id="theme" aria-label="Light or dark">◐</button>
+    </header>`;
 }
 
 const icon = (tone: string): string => {
@@ -74,31 +75,44 @@ export function renderHtml(report: RunReport): string {
   const screen = firstScreen(report);
   const files = assets();
   const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
-<title>${`${screen.sign} ${screen.word}: ${screen.headline}`}</title>
-<link rel="icon" href="${trusted(icon(screen.tone))}">
-<style>${trusted(files.chartStyle)}</style>
-<style>${trusted(files.style)}</style>
-</head>
-<body>
-${header(report)}
-<main id="overview">
-${renderFirstScreen(screen, report)}
-<section id="timeline" aria-labelledby="timeline-title"><h2 id="timeline-title">Timeline</h2><noscript><p>The timeline needs JavaScript.</p></noscript></section>
-<section id="findings" aria-labelledby="findings-title"><h2 id="findings-title">Findings</h2></section>
-${renderTables(report)}
-</main>
-<main id="detail" hidden tabindex="-1"></main>
-<footer>${report.run.cluster} cluster · report format ${report.formatVersion} · made from the ledger of run ${report.run.runId}</footer>
-<script type="application/json" id="report-data">${trusted(scriptSafeJson(report))}</script>
-${inlineScript(files.chartScript)}
-${inlineScript(files.script)}
-</body>
-</html>
-`;
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta
+          http-equiv="Content-Security-Policy"
+          content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+        />
+        <title>${`${screen.sign} ${screen.word}: ${screen.headline}`}</title>
+        <link rel="icon" href="${trusted(icon(screen.tone))}" />
+        <style>
+          ${trusted(files.chartStyle)}
+        </style>
+        <style>
+          ${trusted(files.style)}
+        </style>
+      </head>
+      <body>
+        ${header(report)}
+        <main id="overview">
+          ${renderFirstScreen(screen, report)}
+          <section id="timeline" aria-labelledby="timeline-title">
+            <h2 id="timeline-title">Timeline</h2>
+            <noscript><p>The timeline needs JavaScript.</p></noscript>
+          </section>
+          <section id="findings" aria-labelledby="findings-title"><h2 id="findings-title">Findings</h2></section>
+          ${renderTables(report)}
+        </main>
+        <main id="detail" hidden tabindex="-1"></main>
+        <footer>
+          ${report.run.cluster} cluster · report format ${report.formatVersion} · made from the ledger of run
+          ${report.run.runId}
+        </footer>
+        <script type="application/json" id="report-data">
+          ${trusted(scriptSafeJson(report))}
+        </script>
+        ${inlineScript(files.chartScript)} ${inlineScript(files.script)}
+      </body>
+    </html> `;
   return page.source;
 }

@@ -40,13 +40,33 @@ function cases(report: RunReport): TestCase[] {
   const losses = screen.losses.map((loss) => `${loss.sentence}\n  ${loss.under}\n  value now: ${loss.whereNow}`);
   const story = [...losses, ...screen.missing, `replay: ${screen.replay}`].join('\n');
   return [
-    { suite: 'certificate', name: 'The run is certified', outcome: verdictCase(report), message: screen.headline, body: story },
+    {
+      suite: 'certificate',
+      name: 'The run is certified',
+      outcome: verdictCase(report),
+      message: screen.headline,
+      body: story,
+    },
     ...report.promises.map((promise): TestCase => ({
-      suite: 'promises', name: promise.title, outcome: promiseCase[promise.outcome], message: promise.detail, body: promise.outcome === 'broken' ? story : '',
+      suite: 'promises',
+      name: promise.title,
+      outcome: promiseCase[promise.outcome],
+      message: promise.detail,
+      body: promise.outcome === 'broken' ? story : '',
     })),
-    { suite: 'trust', name: 'Every planted fault is reported', outcome: canaryCase[report.canary.outcome], message: `canary ${report.canary.outcome}`, body: '' },
+    {
+      suite: 'trust',
+      name: 'Every planted fault is reported',
+      outcome: canaryCase[report.canary.outcome],
+      message: `canary ${report.canary.outcome}`,
+      body: '',
+    },
     ...report.gates.map((gate): TestCase => ({
-      suite: 'gates', name: `not ${gate.expression}`, outcome: gateCase[gate.outcome], message: gate.detail, body: '',
+      suite: 'gates',
+      name: `not ${gate.expression}`,
+      outcome: gateCase[gate.outcome],
+      message: gate.detail,
+      body: '',
     })),
   ];
 }

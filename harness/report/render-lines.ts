@@ -17,7 +17,12 @@ type Paint = (text: string) => string;
 export function renderLastLines(report: RunReport, options: LineOptions): string[] {
   const screen = firstScreen(report);
   const colours = picocolors.createColors(options.colour);
-  const paints: Readonly<Record<Tone, Paint>> = { good: colours.green, bad: colours.red, unwell: colours.magenta, unsure: colours.yellow };
+  const paints: Readonly<Record<Tone, Paint>> = {
+    good: colours.green,
+    bad: colours.red,
+    unwell: colours.magenta,
+    unsure: colours.yellow,
+  };
   const tone = paints[screen.tone];
   const quiet = (text: string): string => colours.dim(visible(text));
   const lines = [

@@ -2,7 +2,16 @@
 import { firstScreen } from './first-screen.ts';
 import { whereNow } from './finding-words.ts';
 import type { RunReport } from './model.ts';
-import { escapeMarkdown, formatBytes, formatCount, formatDuration, formatOffset, formatWall, shortened, visible } from './text.ts';
+import {
+  escapeMarkdown,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatOffset,
+  formatWall,
+  shortened,
+  visible,
+} from './text.ts';
 
 /** Findings listed here; the page lists more. */
 const findingsShown = 20;
@@ -11,7 +20,13 @@ const code = (text: string): string => `<code>${escapeMarkdown(text)}</code>`;
 
 function table(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return [];
-  return ['', `| ${heads.join(' | ')} |`, `|${heads.map(() => ' --- |').join('')}`, ...rows.map((row) => `| ${row.join(' | ')} |`), ''];
+  return [
+    '',
+    `| ${heads.join(' | ')} |`,
+    `|${heads.map(() => ' --- |').join('')}`,
+    ...rows.map((row) => `| ${row.join(' | ')} |`),
+    '',
+  ];
 }
 
 /** A fence longer than any run of backticks inside. */
@@ -26,9 +41,13 @@ function findings(report: RunReport): string[] {
   if (total === 0) return [];
   const shown = items.slice(0, findingsShown);
   const rows = shown.map((finding) => [
-    escapeMarkdown(finding.id), finding.kind, code(shortened(finding.key, 60)),
+    escapeMarkdown(finding.id),
+    finding.kind,
+    code(shortened(finding.key, 60)),
     formatOffset(finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs, true),
-    escapeMarkdown(finding.node ?? '–'), finding.epoch === null ? '–' : String(finding.epoch), escapeMarkdown(whereNow(finding.replicas)),
+    escapeMarkdown(finding.node ?? '–'),
+    finding.epoch === null ? '–' : String(finding.epoch),
+    escapeMarkdown(whereNow(finding.replicas)),
   ]);
   return [
     '### Findings',
@@ -39,18 +58,29 @@ function findings(report: RunReport): string[] {
 }
 
 function tables(report: RunReport): string[] {
-  const promises = report.promises.map((one) => [escapeMarkdown(one.title), `**${one.outcome}**`, escapeMarkdown(one.detail)]);
+  const promises = report.promises.map((one) => [
+    escapeMarkdown(one.title),
+    `**${one.outcome}**`,
+    escapeMarkdown(one.detail),
+  ]);
   const gates = report.gates.map((one) => [code(one.expression), `**${one.outcome}**`, escapeMarkdown(one.detail)]);
   const recovery = report.recovery.map((row) => [
-    escapeMarkdown(row.faultKind), String(row.faults),
+    escapeMarkdown(row.faultKind),
+    String(row.faults),
     ...(row.firstAck === null ? ['–', '–'] : [formatDuration(row.firstAck.p50Ms), formatDuration(row.firstAck.p99Ms)]),
-    row.healthy === null ? '–' : formatDuration(row.healthy.p99Ms), String(row.neverRecovered),
+    row.healthy === null ? '–' : formatDuration(row.healthy.p99Ms),
+    String(row.neverRecovered),
   ]);
   return [
     '### Promises',
     ...table(['promise', 'outcome', 'detail'], promises),
     ...(gates.length === 0 ? [] : ['### Gates', ...table(['fail if', 'outcome', 'found'], gates)]),
-    ...(recovery.length === 0 ? [] : ['### Recovery', ...table(['fault', 'faults', 'first ack p50', 'first ack p99', 'healthy p99', 'never'], recovery)]),
+    ...(recovery.length === 0
+      ? []
+      : [
+          '### Recovery',
+          ...table(['fault', 'faults', 'first ack p50', 'first ack p99', 'healthy p99', 'never'], recovery),
+        ]),
   ];
 }
 
@@ -70,7 +100,9 @@ export function renderMarkdown(report: RunReport): string {
       `  ${escapeMarkdown(loss.under)}${loss.whereNow === '' ? '' : `  \n  Value now: ${escapeMarkdown(loss.whereNow)}`}`,
     ]),
     ...(screen.moreLosses === null ? [] : [`- ${escapeMarkdown(screen.moreLosses)}`]),
-    ...(screen.missing.length === 0 ? [] : ['', '### Missing', '', ...screen.missing.map((one) => `- ${escapeMarkdown(one)}`)]),
+    ...(screen.missing.length === 0
+      ? []
+      : ['', '### Missing', '', ...screen.missing.map((one) => `- ${escapeMarkdown(one)}`)]),
     '',
     '### Replay',
     '',
@@ -79,7 +111,14 @@ export function renderMarkdown(report: RunReport): string {
     '### How strong',
     '',
     ...screen.strength.map((line) => `- ${escapeMarkdown(line)}`),
-    ...table(['', '', ''], screen.facts.map((fact) => [escapeMarkdown(fact.label), `**${escapeMarkdown(fact.value)}**`, escapeMarkdown(fact.note)])),
+    ...table(
+      ['', '', ''],
+      screen.facts.map((fact) => [
+        escapeMarkdown(fact.label),
+        `**${escapeMarkdown(fact.value)}**`,
+        escapeMarkdown(fact.note),
+      ]),
+    ),
     ...findings(report),
     ...tables(report),
     '### What this run did not test',

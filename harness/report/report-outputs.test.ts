@@ -55,12 +55,20 @@ describe('every output', () => {
 
   it('keeps hostile keys harmless', () => {
     const hostile = '<script>alert(1)</script>\u001b[2J\u0000]]>&"\'|`';
-    const item = { ...(violated.findings.items[0] as RunReport['findings']['items'][number]), key: hostile, node: hostile };
+    const item = {
+      ...(violated.findings.items[0] as RunReport['findings']['items'][number]),
+      key: hostile,
+      node: hostile,
+    };
     const report: RunReport = {
       ...violated,
       run: { ...violated.run, runId: hostile, replay: hostile },
       verdict: { ...violated.verdict, headline: hostile, missing: [hostile] },
-      findings: { ...violated.findings, items: [item, ...violated.findings.items], groups: violated.findings.groups.map((group) => ({ ...group, sentence: hostile })) },
+      findings: {
+        ...violated.findings,
+        items: [item, ...violated.findings.items],
+        groups: violated.findings.groups.map((group) => ({ ...group, sentence: hostile })),
+      },
       settings: [{ name: hostile, value: hostile }],
       limits: [hostile],
     };
@@ -96,7 +104,10 @@ describe('JUnit', () => {
 describe('annotations', () => {
   it('are silent outside of GitHub and keep one line each', () => {
     expect(githubAnnotations(violated, {})).toEqual([]);
-    const lines = githubAnnotations({ ...violated, verdict: { ...violated.verdict, headline: '50%\nof: it' } }, { GITHUB_ACTIONS: 'true' });
+    const lines = githubAnnotations(
+      { ...violated, verdict: { ...violated.verdict, headline: '50%\nof: it' } },
+      { GITHUB_ACTIONS: 'true' },
+    );
     expect(lines[0]).toMatch(/^::error title=NOT CERTIFIED · VIOLATED::50%25/);
     for (const line of lines) expect(line).not.toContain('\n');
   });
@@ -105,15 +116,25 @@ describe('annotations', () => {
 describe('words of the certificate', () => {
   it('put the bound per failover first and call the one per write optimistic', () => {
     const { strength } = syntheticReport('certified');
-    const words = strengthWords({ ...strength, failovers: 412, perFailoverBound95: 3 / 412, perWriteBound95: 3 / 900_000 });
+    const words = strengthWords({
+      ...strength,
+      failovers: 412,
+      perFailoverBound95: 3 / 412,
+      perWriteBound95: 3 / 900_000,
+    });
     expect(words[0]).toContain('below 0.73 % (95 % confidence, 412 failovers');
     expect(words[1]).toMatch(/^Optimistic, per write: below 1 in 300,000/);
   });
 
   it('a loss permitted by a declared contract is in the first line', () => {
     const report = syntheticReport('certified');
-    const permitted: RunReport = { ...report, verdict: { ...report.verdict, contract: 'declared', permittedLosses: 12 } };
-    expect(renderLastLines(permitted, plain)[1]).toBe('! 12 writes lost, permitted by contract declared  (docker cluster, exit 0)');
+    const permitted: RunReport = {
+      ...report,
+      verdict: { ...report.verdict, contract: 'declared', permittedLosses: 12 },
+    };
+    expect(renderLastLines(permitted, plain)[1]).toBe(
+      '! 12 writes lost, permitted by contract declared  (docker cluster, exit 0)',
+    );
     expect(firstScreen(permitted).tone).not.toBe('good');
     expect(renderLastLines(report, plain)[1]).toBe('✓ CERTIFIED  (docker cluster, exit 0)');
     expect(composeHeadline(violated)).toBe('37 acknowledged writes were lost; also 4 stale reads and 2 diverged keys');

@@ -13,170 +13,202 @@ import { controlKey, scriptKey } from './testing/synthetic-findings.ts';
 import { syntheticNames, syntheticReport } from './testing/synthetic.ts';
 import { visible } from './text.ts';
 
-const widths = [['wide', 1440], ['narrow', 400]] as const;
+const widths = [
+  ['wide', 1440],
+  ['narrow', 400],
+] as const;
 const missing = chromiumPath() === null;
 
-describe.skipIf(missing)(`report page${missing ? ' (skipped: no Chromium is installed)' : ''}`, () => {
-  let browser: Browser;
-  let folder = '';
-  let problems: string[] = [];
-  const violated = syntheticReport('violated');
+describe.skipIf(missing)(
+  `report page${missing ? ' (skipped: no Chromium is installed)' : ''}`,
+  () => {
+    let browser: Browser;
+    let folder = '';
+    let problems: string[] = [];
+    const violated = syntheticReport('violated');
 
-  beforeAll(async () => {
-    browser = await launchChromium();
-    folder = mkdtempSync(join(tmpdir(), 'report-page-'));
-  }, 60_000);
-  afterAll(async () => {
-    await browser.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  async function open(report: RunReport, width: number, theme: 'light' | 'dark' = 'light'): Promise<Page> {
-    problems = [];
-    const path = join(folder, `${report.run.runId}.html`);
-    writeFileSync(path, renderHtml(report));
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: theme });
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) problems.push(message.text());
+    beforeAll(async () => {
+      browser = await launchChromium();
+      folder = mkdtempSync(join(tmpdir(), 'report-page-'));
+    }, 60_000);
+    afterAll(async () => {
+      await browser.close();
+      rmSync(folder, { recursive: true, force: true });
     });
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('dialog', (dialog) => {
-      problems.push(`dialog ${dialog.message()}`);
-      void dialog.dismiss();
-    });
-    page.on('request', (request) => {
-      if (!request.url().startsWith('file:') && !request.url().startsWith('data:')) problems.push(`request ${request.url()}`);
-    });
-    await page.goto(pathToFileURL(path).href);
-    await page.waitForSelector('html[data-ready]');
-    return page;
-  }
 
-  const spilled = (page: Page): Promise<number> =>
-    page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as Promise<number>;
-
-  it.each(widths)('%s: from the first screen to a lost write and back', async (_, width) => {
-    const page = await open(violated, width);
-    const link = page.locator('#first a.open').first();
-    await expect.poll(() => link.isVisible()).toBe(true);
-    await link.click();
-    await page.waitForSelector('#detail h1');
-    expect(await page.locator('#overview').isHidden()).toBe(true);
-    const id = violated.findings.items.find((item) => item.group === 'C1')?.id ?? '';
-    const text = await page.locator('#detail').innerText();
-    for (const words of [`${id}: lost write`, 'was acknowledged at', 'under epoch', 'Last read that saw it', 'First that did not', 'The kill of', 'What each replica says now', violated.run.replay]) {
-      expect(text.includes(words), words).toBe(true);
+    async function open(report: RunReport, width: number, theme: 'light' | 'dark' = 'light'): Promise<Page> {
+      problems = [];
+      const path = join(folder, `${report.run.runId}.html`);
+      writeFileSync(path, renderHtml(report));
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: theme });
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) problems.push(message.text());
+      });
+      page.on('pageerror', (error) => problems.push(error.message));
+      page.on('dialog', (dialog) => {
+        problems.push(`dialog ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      page.on('request', (request) => {
+        if (!request.url().startsWith('file:') && !request.url().startsWith('data:'))
+          problems.push(`request ${request.url()}`);
+      });
+      await page.goto(pathToFileURL(path).href);
+      await page.waitForSelector('html[data-ready]');
+      return page;
     }
-    expect(await spilled(page)).toBe(0);
-    await page.goBack();
-    await expect.poll(() => page.locator('#overview').isVisible()).toBe(true);
-    expect(await page.locator('#detail').isHidden()).toBe(true);
-    await page.goForward();
-    await page.locator('#back').click();
-    await expect.poll(() => page.locator('#findings').isVisible()).toBe(true);
-    expect(await spilled(page)).toBe(0);
-    expect(problems).toEqual([]);
-    await page.close();
-  });
 
-  it.each(widths)('%s: works by keyboard alone', async (_, width) => {
-    const page = await open(violated, width);
-    await page.locator('#first a.open').first().focus();
-    await page.keyboard.press('Enter');
-    await page.waitForSelector('#detail h1');
-    await page.locator('#back').focus();
-    await page.keyboard.press('Enter');
-    await page.locator('.stack').focus();
-    const before = await page.locator('.tools .span').innerText();
-    await page.keyboard.press('+');
-    const zoomed = await page.locator('.tools .span').innerText();
-    expect(zoomed).not.toBe(before);
-    await page.keyboard.press('n');
-    expect(await page.locator('.readout').innerText()).toContain('open: ');
-    await page.keyboard.press('0');
-    expect(await page.locator('.tools .span').innerText()).toBe(before);
-    expect(problems).toEqual([]);
-    await page.close();
-  });
+    const spilled = (page: Page): Promise<number> =>
+      page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as Promise<number>;
 
-  it('hover and zoom are linked across charts and lanes', async () => {
-    const page = await open(violated, 1440);
-    const charts = page.locator('.chart canvas');
-    await charts.first().scrollIntoViewIfNeeded();
-    const box = await charts.first().boundingBox();
-    if (box === null) throw new Error('the first chart has no box');
-    await page.mouse.move(box.x + box.width / 2, box.y + 40);
-    expect(await page.locator('.hair').isVisible()).toBe(true);
-    expect(await page.locator('.legend b').first().innerText()).not.toBe('');
-    expect(await page.locator('.legend b').nth(2).innerText()).not.toBe('');
-    const picture = (): Promise<string[]> =>
-      page.evaluate("[...document.querySelectorAll('.stack canvas')].map((one) => one.toDataURL())") as Promise<string[]>;
-    const before = await picture();
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width / 2 + 120, box.y + 40, { steps: 4 });
-    await page.mouse.up();
-    await expect.poll(async () => (await picture()).filter((one, index) => one === before[index]).length).toBe(0);
-    await page.mouse.dblclick(box.x + box.width / 2, box.y + 40);
-    expect(await page.locator('.tools .span').innerText()).toContain('20 min of 20 min');
-    expect(problems).toEqual([]);
-    await page.close();
-  });
-
-  it('shows hostile keys and log lines as text', async () => {
-    const page = await open(violated, 1440);
-    const find = async (key: string): Promise<void> => {
-      const finding = violated.findings.items.find((item) => item.key === key);
-      await page.evaluate(`location.hash = '#/finding/${finding?.id}'`);
-      await expect.poll(() => page.locator('#detail h1').innerText()).toContain(visible(key));
-    };
-    await find(scriptKey);
-    await find(controlKey);
-    expect(await page.locator('.evidence').first().innerText()).toContain('\\u{1b}[31mrefused');
-    expect(await page.locator('main script').count()).toBe(0);
-    expect(problems).toEqual([]);
-    await page.close();
-  });
-
-  it('filters findings, shows a whole group, unknown findings and a moment of a fault', async () => {
-    const page = await open(violated, 1440);
-    const rows = page.locator('#findings tbody tr');
-    const few = await rows.count();
-    await page.getByRole('button', { name: 'Show all 37 of this group' }).click();
-    expect(await rows.count()).toBe(few + 37 - 8);
-    await page.locator('#filter').fill('stale');
-    expect(await rows.count()).toBe(4);
-    await page.locator('#filter').fill('no such key');
-    expect(await page.locator('#findings').innerText()).toContain('No listed finding matches');
-    await page.getByRole('button', { name: 'Show F3 on the time line' }).click();
-    expect(await page.locator('.readout').innerText()).toContain('(F3)');
-    await page.evaluate("location.hash = '#/finding/NOPE'");
-    await expect.poll(() => page.locator('#detail').innerText()).toContain('No finding NOPE is listed');
-    expect(problems).toEqual([]);
-    await page.close();
-  });
-
-  it.each(syntheticNames)('%s opens in both themes without a console error or a sideways scroll', async (name) => {
-    const report = syntheticReport(name);
-    for (const [width, theme] of [[1440, 'light'], [400, 'dark']] as const) {
-      const page = await open(report, width, theme);
-      const background = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor') as Promise<string>;
-      const before = await background();
-      await page.locator('#theme').click();
-      expect(await background()).not.toBe(before);
+    it.each(widths)('%s: from the first screen to a lost write and back', async (_, width) => {
+      const page = await open(violated, width);
+      const link = page.locator('#first a.open').first();
+      await expect.poll(() => link.isVisible()).toBe(true);
+      await link.click();
+      await page.waitForSelector('#detail h1');
+      expect(await page.locator('#overview').isHidden()).toBe(true);
+      const id = violated.findings.items.find((item) => item.group === 'C1')?.id ?? '';
+      const text = await page.locator('#detail').innerText();
+      for (const words of [
+        `${id}: lost write`,
+        'was acknowledged at',
+        'under epoch',
+        'Last read that saw it',
+        'First that did not',
+        'The kill of',
+        'What each replica says now',
+        violated.run.replay,
+      ]) {
+        expect(text.includes(words), words).toBe(true);
+      }
+      expect(await spilled(page)).toBe(0);
+      await page.goBack();
+      await expect.poll(() => page.locator('#overview').isVisible()).toBe(true);
+      expect(await page.locator('#detail').isHidden()).toBe(true);
+      await page.goForward();
+      await page.locator('#back').click();
+      await expect.poll(() => page.locator('#findings').isVisible()).toBe(true);
       expect(await spilled(page)).toBe(0);
       expect(problems).toEqual([]);
       await page.close();
-    }
-  });
+    });
 
-  it('JUnit is XML to a real parser', async () => {
-    const page = await browser.newPage();
-    const parsed = await page.evaluate((xml) => {
-      const Parser = (globalThis as unknown as { DOMParser: new () => { parseFromString(text: string, type: string): { querySelectorAll(query: string): { length: number } } } }).DOMParser;
-      const document = new Parser().parseFromString(xml, 'application/xml');
-      return { errors: document.querySelectorAll('parsererror').length, cases: document.querySelectorAll('testcase').length };
-    }, renderJunit(violated));
-    expect(parsed).toEqual({ errors: 0, cases: violated.promises.length + violated.gates.length + 2 });
-    await page.close();
-  });
-}, 60_000);
+    it.each(widths)('%s: works by keyboard alone', async (_, width) => {
+      const page = await open(violated, width);
+      await page.locator('#first a.open').first().focus();
+      await page.keyboard.press('Enter');
+      await page.waitForSelector('#detail h1');
+      await page.locator('#back').focus();
+      await page.keyboard.press('Enter');
+      await page.locator('.stack').focus();
+      const before = await page.locator('.tools .span').innerText();
+      await page.keyboard.press('+');
+      const zoomed = await page.locator('.tools .span').innerText();
+      expect(zoomed).not.toBe(before);
+      await page.keyboard.press('n');
+      expect(await page.locator('.readout').innerText()).toContain('open: ');
+      await page.keyboard.press('0');
+      expect(await page.locator('.tools .span').innerText()).toBe(before);
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it('hover and zoom are linked across charts and lanes', async () => {
+      const page = await open(violated, 1440);
+      const charts = page.locator('.chart canvas');
+      await charts.first().scrollIntoViewIfNeeded();
+      const box = await charts.first().boundingBox();
+      if (box === null) throw new Error('the first chart has no box');
+      await page.mouse.move(box.x + box.width / 2, box.y + 40);
+      expect(await page.locator('.hair').isVisible()).toBe(true);
+      expect(await page.locator('.legend b').first().innerText()).not.toBe('');
+      expect(await page.locator('.legend b').nth(2).innerText()).not.toBe('');
+      const picture = (): Promise<string[]> =>
+        page.evaluate("[...document.querySelectorAll('.stack canvas')].map((one) => one.toDataURL())") as Promise<
+          string[]
+        >;
+      const before = await picture();
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width / 2 + 120, box.y + 40, { steps: 4 });
+      await page.mouse.up();
+      await expect.poll(async () => (await picture()).filter((one, index) => one === before[index]).length).toBe(0);
+      await page.mouse.dblclick(box.x + box.width / 2, box.y + 40);
+      expect(await page.locator('.tools .span').innerText()).toContain('20 min of 20 min');
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it('shows hostile keys and log lines as text', async () => {
+      const page = await open(violated, 1440);
+      const find = async (key: string): Promise<void> => {
+        const finding = violated.findings.items.find((item) => item.key === key);
+        await page.evaluate(`location.hash = '#/finding/${finding?.id}'`);
+        await expect.poll(() => page.locator('#detail h1').innerText()).toContain(visible(key));
+      };
+      await find(scriptKey);
+      await find(controlKey);
+      expect(await page.locator('.evidence').first().innerText()).toContain('\\u{1b}[31mrefused');
+      expect(await page.locator('main script').count()).toBe(0);
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it('filters findings, shows a whole group, unknown findings and a moment of a fault', async () => {
+      const page = await open(violated, 1440);
+      const rows = page.locator('#findings tbody tr');
+      const few = await rows.count();
+      await page.getByRole('button', { name: 'Show all 37 of this group' }).click();
+      expect(await rows.count()).toBe(few + 37 - 8);
+      await page.locator('#filter').fill('stale');
+      expect(await rows.count()).toBe(4);
+      await page.locator('#filter').fill('no such key');
+      expect(await page.locator('#findings').innerText()).toContain('No listed finding matches');
+      await page.getByRole('button', { name: 'Show F3 on the time line' }).click();
+      expect(await page.locator('.readout').innerText()).toContain('(F3)');
+      await page.evaluate("location.hash = '#/finding/NOPE'");
+      await expect.poll(() => page.locator('#detail').innerText()).toContain('No finding NOPE is listed');
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it.each(syntheticNames)('%s opens in both themes without a console error or a sideways scroll', async (name) => {
+      const report = syntheticReport(name);
+      for (const [width, theme] of [
+        [1440, 'light'],
+        [400, 'dark'],
+      ] as const) {
+        const page = await open(report, width, theme);
+        const background = (): Promise<string> =>
+          page.evaluate('getComputedStyle(document.body).backgroundColor') as Promise<string>;
+        const before = await background();
+        await page.locator('#theme').click();
+        expect(await background()).not.toBe(before);
+        expect(await spilled(page)).toBe(0);
+        expect(problems).toEqual([]);
+        await page.close();
+      }
+    });
+
+    it('JUnit is XML to a real parser', async () => {
+      const page = await browser.newPage();
+      const parsed = await page.evaluate((xml) => {
+        const Parser = (
+          globalThis as unknown as {
+            DOMParser: new () => {
+              parseFromString(text: string, type: string): { querySelectorAll(query: string): { length: number } };
+            };
+          }
+        ).DOMParser;
+        const document = new Parser().parseFromString(xml, 'application/xml');
+        return {
+          errors: document.querySelectorAll('parsererror').length,
+          cases: document.querySelectorAll('testcase').length,
+        };
+      }, renderJunit(violated));
+      expect(parsed).toEqual({ errors: 0, cases: violated.promises.length + violated.gates.length + 2 });
+      await page.close();
+    });
+  },
+  60_000,
+);

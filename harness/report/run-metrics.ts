@@ -23,7 +23,11 @@ function quantiles(prefix: string, row: Recovery | undefined, side: Side, doc: s
   const found = row?.[side] ?? null;
   const never = (row?.neverRecovered ?? 0) > 0;
   const metric = (name: string, value: number | undefined): Metric => ({
-    name: `${prefix}.${name}`, unit: 'ms', value: value ?? null, worse: 'more', doc: `${doc}, ${name}`,
+    name: `${prefix}.${name}`,
+    unit: 'ms',
+    value: value ?? null,
+    worse: 'more',
+    doc: `${doc}, ${name}`,
   });
   // A partition that never recovered is slower than any number.
   const upper = (value: number | undefined): number | undefined => (never ? Infinity : value);
@@ -37,10 +41,12 @@ function recoveryMetrics(report: RunReport): Metric[] {
   return [
     ...quantiles('recovery', all, 'firstAck', 'fault to first acknowledged write'),
     ...quantiles('healthy', all, 'healthy', 'fault to Healthy'),
-    ...report.recovery.filter((row) => !fixedKinds.has(row.faultKind)).flatMap((row) => [
-      ...quantiles(`recovery.${row.faultKind}`, row, 'firstAck', `${row.faultKind} to first acknowledged write`),
-      ...quantiles(`healthy.${row.faultKind}`, row, 'healthy', `${row.faultKind} to Healthy`),
-    ]),
+    ...report.recovery
+      .filter((row) => !fixedKinds.has(row.faultKind))
+      .flatMap((row) => [
+        ...quantiles(`recovery.${row.faultKind}`, row, 'firstAck', `${row.faultKind} to first acknowledged write`),
+        ...quantiles(`healthy.${row.faultKind}`, row, 'healthy', `${row.faultKind} to Healthy`),
+      ]),
   ];
 }
 
@@ -48,12 +54,30 @@ function recoveryMetrics(report: RunReport): Metric[] {
 export function runMetrics(report: RunReport): Metric[] {
   const { counts, strength, performance } = report;
   const latency = performance.latencyMs;
-  const count = (name: string, value: number | null, worse: Metric['worse'], doc: string): Metric => ({ name, unit: 'count', value, worse, doc });
-  const millis = (name: string, value: number | null, doc: string): Metric => ({ name, unit: 'ms', value, worse: 'more', doc });
+  const count = (name: string, value: number | null, worse: Metric['worse'], doc: string): Metric => ({
+    name,
+    unit: 'count',
+    value,
+    worse,
+    doc,
+  });
+  const millis = (name: string, value: number | null, doc: string): Metric => ({
+    name,
+    unit: 'ms',
+    value,
+    worse: 'more',
+    doc,
+  });
   const totals = new Map(report.findings.totals.map((row) => [row.kind, row.count]));
   const refused = report.series.refusals.flatMap((row) => row.counts).reduce((sum, value) => sum + value, 0);
   return [
-    { name: 'acked.rate', unit: 'per-second', value: performance.ackedPerSecond, worse: 'less', doc: 'acknowledged writes per second' },
+    {
+      name: 'acked.rate',
+      unit: 'per-second',
+      value: performance.ackedPerSecond,
+      worse: 'less',
+      doc: 'acknowledged writes per second',
+    },
     millis('latency.p50', latency?.p50 ?? null, 'operation latency, p50'),
     millis('latency.p99', latency?.p99 ?? null, 'operation latency, p99'),
     millis('latency.p999', latency?.p999 ?? null, 'operation latency, p99.9'),
@@ -68,14 +92,36 @@ export function runMetrics(report: RunReport): Metric[] {
     count('refusals', refused, 'more', 'refusals seen by clients'),
     count('readback.missing', counts.readBack.expected - counts.readBack.done, 'more', 'keys not read back'),
     count('replicas.missing', counts.replicas.asked - counts.replicas.answered, 'more', 'replica answers missing'),
-    count('faults.confirmed', report.faults.filter((fault) => fault.outcome === 'confirmed').length, 'less', 'faults confirmed'),
-    count('faults.skipped', report.faults.filter((fault) => fault.outcome === 'skipped').length, 'more', 'faults skipped'),
-    { name: 'faults.overlap', unit: 'share', value: report.overlapShare, worse: 'less', doc: 'share of faults that overlap' },
+    count(
+      'faults.confirmed',
+      report.faults.filter((fault) => fault.outcome === 'confirmed').length,
+      'less',
+      'faults confirmed',
+    ),
+    count(
+      'faults.skipped',
+      report.faults.filter((fault) => fault.outcome === 'skipped').length,
+      'more',
+      'faults skipped',
+    ),
+    {
+      name: 'faults.overlap',
+      unit: 'share',
+      value: report.overlapShare,
+      worse: 'less',
+      doc: 'share of faults that overlap',
+    },
     count('findings', report.findings.total, 'more', 'findings of every kind'),
     ...findingKinds.map((kind) => count(`findings.${kind}`, totals.get(kind) ?? 0, 'more', `findings: ${kind}`)),
     count('lost', totals.get('lost') ?? 0, 'more', 'acknowledged writes lost'),
     millis('duration', report.run.durationMs, 'length of the run'),
-    { name: 'memory.peak', unit: 'bytes', value: report.peakMemoryBytes, worse: 'more', doc: 'peak memory of the harness' },
+    {
+      name: 'memory.peak',
+      unit: 'bytes',
+      value: report.peakMemoryBytes,
+      worse: 'more',
+      doc: 'peak memory of the harness',
+    },
     { name: 'ledger.bytes', unit: 'bytes', value: report.ledger.bytes, worse: 'neither', doc: 'size of the ledger' },
   ];
 }

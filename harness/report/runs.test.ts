@@ -25,7 +25,15 @@ function night(day: number, p99Ms: number, change: Partial<RunReport> = {}): Run
   return {
     ...certified,
     run: { ...certified.run, runId: `night-${String(day).padStart(2, '0')}`, startedAt },
-    recovery: [{ faultKind: 'all', faults: 9, firstAck: { count: 9, p50Ms: 300, p99Ms, maxMs: p99Ms }, healthy: null, neverRecovered: 0 }],
+    recovery: [
+      {
+        faultKind: 'all',
+        faults: 9,
+        firstAck: { count: 9, p50Ms: 300, p99Ms, maxMs: p99Ms },
+        healthy: null,
+        neverRecovered: 0,
+      },
+    ],
     ...change,
   };
 }
@@ -61,7 +69,8 @@ describe('write and render again', () => {
     writeReportFiles(folder, certified);
     rmSync(join(folder, 'report.html'));
     expect(renderAgain(folder).run.runId).toBe(certified.run.runId);
-    for (const name of ['report.json', 'report.md', 'junit.xml', 'report.html']) expect(existsSync(join(folder, name))).toBe(true);
+    for (const name of ['report.json', 'report.md', 'junit.xml', 'report.html'])
+      expect(existsSync(join(folder, name))).toBe(true);
     linkLatest(results, 'r1');
     linkLatest(results, 'r1');
     expect(existsSync(join(results, 'latest', 'report.json'))).toBe(true);
@@ -75,7 +84,11 @@ describe('diff', () => {
   it('shows what differs in the set-up and which way a metric went', () => {
     const diff = diffRuns(night(1, 1000), night(2, 2100, { system: { ...certified.system, build: 'other' } }));
     expect(diff.setup).toEqual([{ name: 'build', before: certified.system.build, after: 'other' }]);
-    expect(diff.metrics.find((row) => row.name === 'recovery.p99')).toMatchObject({ before: '1 s', after: '2.1 s', judgement: 'worse' });
+    expect(diff.metrics.find((row) => row.name === 'recovery.p99')).toMatchObject({
+      before: '1 s',
+      after: '2.1 s',
+      judgement: 'worse',
+    });
     expect(diff.metrics.find((row) => row.name === 'acked.rate')?.judgement).toBe('same');
     expect(diffTable(diff)).toContain('+110 %');
   });
@@ -86,7 +99,9 @@ describe('trend', () => {
     const earlier = Array.from({ length: 14 }, (_, index) => night(14 - index, 1000 + (index % 3) * 20));
     const trend = trendRuns([night(20, 2_142), ...earlier]);
     expect(trend?.compared).toBe(14);
-    expect(trend?.sentences.find((text) => text.startsWith('recovery.p99'))).toMatch(/^recovery\.p99 is 2\.1 × the median of 14 runs \(worse/);
+    expect(trend?.sentences.find((text) => text.startsWith('recovery.p99'))).toMatch(
+      /^recovery\.p99 is 2\.1 × the median of 14 runs \(worse/,
+    );
     expect(trendRuns([night(20, 1_030), ...earlier])?.sentences).toEqual([]);
     expect(trendText(trend)).toContain('recovery.p99');
   });
@@ -108,7 +123,9 @@ describe('trend', () => {
 
 describe('prune', () => {
   it('removes the oldest beyond keep, and never a kept, unreadable, preliminary or latest run', () => {
-    const folders = Array.from({ length: 8 }, (_, index) => save(night(index + 1, 1000, index === 3 ? { preliminary: true } : {})));
+    const folders = Array.from({ length: 8 }, (_, index) =>
+      save(night(index + 1, 1000, index === 3 ? { preliminary: true } : {})),
+    );
     writeFileSync(join(folders[0] as string, keptMarker), '');
     writeFileSync(join(folders[1] as string, 'report.json'), 'torn');
     symlinkSync('night-03', join(results, 'latest'));
@@ -125,10 +142,17 @@ describe('serve', () => {
     new Promise((resolve, reject) => {
       const target = new URL(url);
       const path = url.slice(target.origin.length);
-      request({ host: target.hostname, port: target.port, path, headers: host === undefined ? {} : { host } }, (response) => {
-        let body = '';
-        response.on('data', (chunk) => (body += chunk)).on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-      }).on('error', reject).end();
+      request(
+        { host: target.hostname, port: target.port, path, headers: host === undefined ? {} : { host } },
+        (response) => {
+          let body = '';
+          response
+            .on('data', (chunk) => (body += chunk))
+            .on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+        },
+      )
+        .on('error', reject)
+        .end();
     });
 
   it('shows runs and reports on 127.0.0.1, and nothing else', async () => {
@@ -145,7 +169,16 @@ describe('serve', () => {
       expect((await get(`${url}r1/report.html`)).body).toContain('CERTIFIED');
       expect((await get(`${url}diff?a=night-01&b=r1`)).body).toContain('night-01 → r1');
       expect((await get(`${url}diff?a=<script>&b=r1`)).body).toContain("no run named '<script>'");
-      for (const path of ['r1/secret.txt', '../package.json', 'r1/..%2f..%2fpackage.json', '%2e%2e/x/report.json', 'linked/report.json', 'r1', 'r1/', 'nowhere/report.html']) {
+      for (const path of [
+        'r1/secret.txt',
+        '../package.json',
+        'r1/..%2f..%2fpackage.json',
+        '%2e%2e/x/report.json',
+        'linked/report.json',
+        'r1',
+        'r1/',
+        'nowhere/report.html',
+      ]) {
         expect((await get(`${url}${path}`)).status, path).toBe(404);
       }
       expect((await get(url, 'evil.example')).status).toBe(421);

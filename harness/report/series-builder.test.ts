@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { SeriesBuilder } from './series-builder.ts';
 
 const operation = (invokedAtMs: number, tookMs: number, refusal: string | null = null) => ({
-  invokedAtMs, endedAtMs: invokedAtMs + tookMs, acknowledgedWrite: refusal === null, refusal,
+  invokedAtMs,
+  endedAtMs: invokedAtMs + tookMs,
+  acknowledgedWrite: refusal === null,
+  refusal,
 });
 
 describe('SeriesBuilder', () => {
@@ -33,7 +36,10 @@ describe('SeriesBuilder', () => {
         for (const [at, took] of pairs) builder.add(operation(at, took));
         const series = builder.build(105_000);
         expect(series.ackedPerSecond.length).toBeLessThanOrEqual(16);
-        const acked = series.ackedPerSecond.reduce<number>((sum, rate) => sum + (rate ?? 0) * (series.bucketMs / 1000), 0);
+        const acked = series.ackedPerSecond.reduce<number>(
+          (sum, rate) => sum + (rate ?? 0) * (series.bucketMs / 1000),
+          0,
+        );
         expect(Math.abs(acked - pairs.length)).toBeLessThan(1 + 0.005 * 16 * (series.bucketMs / 1000));
         const largest = Math.max(...pairs.map(([, took]) => took));
         expect(Math.max(...series.maxMs.map((value) => value ?? 0))).toBe(largest);

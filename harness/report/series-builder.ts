@@ -37,7 +37,13 @@ interface Bucket {
 const emptyBucket = (): Bucket => ({ acked: 0, latency: null, maxMs: 0, started: 0, ended: 0, refusals: new Map() });
 
 const newHistogram = (): Histogram =>
-  build({ bitBucketSize: 32, autoResize: true, lowestDiscernibleValue: 1, highestTrackableValue: 2, numberOfSignificantValueDigits: 2 });
+  build({
+    bitBucketSize: 32,
+    autoResize: true,
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: 2,
+    numberOfSignificantValueDigits: 2,
+  });
 
 function mergeInto(target: Bucket, other: Bucket): void {
   target.acked += other.acked;
@@ -99,7 +105,9 @@ export class SeriesBuilder {
     const statuses = [...new Set(this.buckets.flatMap((bucket) => [...bucket.refusals.keys()]))].toSorted();
     const rounded = (value: number): number => Number(value.toFixed(2));
     const quantile = (bucket: Bucket, percent: number): number | null =>
-      bucket.latency === null ? null : rounded(Math.min(bucket.maxMs, bucket.latency.getValueAtPercentile(percent) / microseconds));
+      bucket.latency === null
+        ? null
+        : rounded(Math.min(bucket.maxMs, bucket.latency.getValueAtPercentile(percent) / microseconds));
     let open = 0;
     return {
       fromMs: 0,
@@ -109,7 +117,10 @@ export class SeriesBuilder {
       p99Ms: this.buckets.map((bucket) => quantile(bucket, 99)),
       maxMs: this.buckets.map((bucket) => (bucket.latency === null ? null : rounded(bucket.maxMs))),
       inFlight: this.buckets.map((bucket) => (open += bucket.started - bucket.ended)),
-      refusals: statuses.map((status) => ({ status, counts: this.buckets.map((bucket) => bucket.refusals.get(status) ?? 0) })),
+      refusals: statuses.map((status) => ({
+        status,
+        counts: this.buckets.map((bucket) => bucket.refusals.get(status) ?? 0),
+      })),
     };
   }
 }

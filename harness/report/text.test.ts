@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { escapeMarkdown, escapeMarkup, formatCount, formatDuration, formatOffset, formatShare, listWords, scriptSafeJson, visible } from './text.ts';
+import {
+  escapeMarkdown,
+  escapeMarkup,
+  formatCount,
+  formatDuration,
+  formatOffset,
+  formatShare,
+  listWords,
+  scriptSafeJson,
+  visible,
+} from './text.ts';
 
 describe('text from outside', () => {
   it('shows control, bidi and lone surrogate characters instead of obeying them', () => {
-    expect(visible('a\u001b[2J\u0007\u0000b\u202ec\ud800d\u2028e')).toBe('a\\u{1b}[2J\\u{7}\\u{0}b\\u{202e}c\\u{d800}d\\u{2028}e');
+    expect(visible('a\u001b[2J\u0007\u0000b\u202ec\ud800d\u2028e')).toBe(
+      'a\\u{1b}[2J\\u{7}\\u{0}b\\u{202e}c\\u{d800}d\\u{2028}e',
+    );
     expect(visible('plain ä 漢 😀')).toBe('plain ä 漢 😀');
   });
 
@@ -25,9 +37,17 @@ describe('text from outside', () => {
 });
 
 describe('numbers for people', () => {
-  it.each([[0, '0 ms'], [0.254, '0.25 ms'], [9.96, '10 ms'], [340, '340 ms'], [1_240, '1.2 s'], [45_300, '45 s'], [725_000, '12 min 05 s'], [14_400_000, '4 h 00 min'], [3_599_600, '1 h 00 min']])(
-    '%d ms reads %s', (value, text) => expect(formatDuration(value)).toBe(text),
-  );
+  it.each([
+    [0, '0 ms'],
+    [0.254, '0.25 ms'],
+    [9.96, '10 ms'],
+    [340, '340 ms'],
+    [1_240, '1.2 s'],
+    [45_300, '45 s'],
+    [725_000, '12 min 05 s'],
+    [14_400_000, '4 h 00 min'],
+    [3_599_600, '1 h 00 min'],
+  ])('%d ms reads %s', (value, text) => expect(formatDuration(value)).toBe(text));
   it('groups digits, counts offsets, lists words', () => {
     expect(formatCount(1_204_567)).toBe('1,204,567');
     expect(formatOffset(3_723_120, true)).toBe('+1:02:03.120');

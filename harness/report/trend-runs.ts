@@ -41,7 +41,19 @@ const bandWidths = 3 * 1.4826;
 const bandFloor = 0.05;
 
 const shownMetrics = [
-  'acked.rate', 'latency.p50', 'latency.p99', 'recovery.p50', 'recovery.p99', 'recovery.max', 'healthy.p99', 'failovers', 'refusals', 'exposed', 'memory.peak', 'ledger.bytes', 'duration',
+  'acked.rate',
+  'latency.p50',
+  'latency.p99',
+  'recovery.p50',
+  'recovery.p99',
+  'recovery.max',
+  'healthy.p99',
+  'failovers',
+  'refusals',
+  'exposed',
+  'memory.peak',
+  'ledger.bytes',
+  'duration',
 ];
 
 export function medianOf(values: readonly number[]): number {
@@ -54,7 +66,16 @@ export function medianOf(values: readonly number[]): number {
 /** What must be equal for two runs to be compared. */
 function shapeOf(report: RunReport): string {
   const { run, system } = report;
-  return JSON.stringify([system.name, run.cluster, run.nodeCount, system.replicationFactor, system.partitions, run.preset, run.chaosLevel, run.plannedMs]);
+  return JSON.stringify([
+    system.name,
+    run.cluster,
+    run.nodeCount,
+    system.replicationFactor,
+    system.partitions,
+    run.preset,
+    run.chaosLevel,
+    run.plannedMs,
+  ]);
 }
 
 const complete = (report: RunReport): boolean =>
@@ -68,15 +89,33 @@ function rowOf(metric: Metric, earlier: readonly (number | null)[]): TrendRow | 
   const half = Math.max(bandWidths * deviation, Math.abs(median) * bandFloor);
   const [low, high] = [Math.max(0, median - half), median + half];
   const over = metric.value > high;
-  const outside = (!over && metric.value >= low) || metric.worse === 'neither' ? 'no' : over === (metric.worse === 'more') ? 'worse' : 'better';
-  return { name: metric.name, unit: metric.unit, latest: metric.value, median, low, high, runs: values.length, outside, history: [...values, metric.value] };
+  const outside =
+    (!over && metric.value >= low) || metric.worse === 'neither'
+      ? 'no'
+      : over === (metric.worse === 'more')
+        ? 'worse'
+        : 'better';
+  return {
+    name: metric.name,
+    unit: metric.unit,
+    latest: metric.value,
+    median,
+    low,
+    high,
+    runs: values.length,
+    outside,
+    history: [...values, metric.value],
+  };
 }
 
 function sentence(row: TrendRow): string {
   const factor = row.median === 0 ? null : row.latest / row.median;
-  const compared = factor === null || !Number.isFinite(factor)
-    ? `${formatMetric(row.latest, row.unit)}, against a median of ${formatMetric(row.median, row.unit)}`
-    : factor >= 1.5 ? `${factor.toFixed(1)} × the median` : `${formatShare(Math.abs(factor - 1))} ${factor > 1 ? 'above' : 'below'} the median`;
+  const compared =
+    factor === null || !Number.isFinite(factor)
+      ? `${formatMetric(row.latest, row.unit)}, against a median of ${formatMetric(row.median, row.unit)}`
+      : factor >= 1.5
+        ? `${factor.toFixed(1)} × the median`
+        : `${formatShare(Math.abs(factor - 1))} ${factor > 1 ? 'above' : 'below'} the median`;
   return `${row.name} is ${compared} of ${plural(row.runs, 'run')} (${row.outside}; band ${formatMetric(row.low, row.unit)} to ${formatMetric(row.high, row.unit)})`;
 }
 
@@ -85,10 +124,19 @@ export function trendRuns(reports: readonly RunReport[]): Trend | null {
   const usable = reports.filter(complete);
   const [latest, ...others] = usable;
   if (latest === undefined) return null;
-  const alike = others.filter((report) => shapeOf(report) === shapeOf(latest)).slice(0, trendRunsLimit).toReversed();
+  const alike = others
+    .filter((report) => shapeOf(report) === shapeOf(latest))
+    .slice(0, trendRunsLimit)
+    .toReversed();
   const tables = alike.map((report) => new Map(runMetrics(report).map((metric) => [metric.name, metric.value])));
   const metrics = runMetrics(latest).filter((metric) => shownMetrics.includes(metric.name));
-  const rows = metrics.flatMap((metric) => rowOf(metric, tables.map((table) => table.get(metric.name) ?? null)) ?? []);
+  const rows = metrics.flatMap(
+    (metric) =>
+      rowOf(
+        metric,
+        tables.map((table) => table.get(metric.name) ?? null),
+      ) ?? [],
+  );
   return {
     latest: latest.run.runId,
     compared: alike.length,
@@ -109,7 +157,8 @@ export function sparkline(values: readonly number[]): string {
   const [least, most] = [Math.min(...finite), Math.max(...finite)];
   const spread = Math.max(most - least, most * sparkFloor);
   const low = (least + most - spread) / 2;
-  const height = (value: number): number => (spread === 0 ? 0 : Math.round(((value - low) / spread) * (bars.length - 1)));
+  const height = (value: number): number =>
+    spread === 0 ? 0 : Math.round(((value - low) / spread) * (bars.length - 1));
   return values.map((value) => (Number.isFinite(value) ? (bars[height(value)] ?? '') : '·')).join('');
 }
 
@@ -117,15 +166,23 @@ export const trendColumns = ['', 'latest', 'median', 'band', 'runs', '', 'histor
 
 export function trendTableRows(trend: Trend): string[][] {
   return trend.rows.map((row) => [
-    row.name, formatMetric(row.latest, row.unit), formatMetric(row.median, row.unit), `${formatMetric(row.low, row.unit)} – ${formatMetric(row.high, row.unit)}`,
-    String(row.runs), row.outside === 'no' ? '' : row.outside, sparkline(row.history),
+    row.name,
+    formatMetric(row.latest, row.unit),
+    formatMetric(row.median, row.unit),
+    `${formatMetric(row.low, row.unit)} – ${formatMetric(row.high, row.unit)}`,
+    String(row.runs),
+    row.outside === 'no' ? '' : row.outside,
+    sparkline(row.history),
   ]);
 }
 
 /** Says why there is no table when there is none. */
 export function trendText(trend: Trend | null): string {
   if (trend === null) return 'No complete run to show a trend of.';
-  const leftOut = trend.leftOut === 0 ? '' : ` (${plural(trend.leftOut, 'run')} of another shape or without a complete verdict left out)`;
+  const leftOut =
+    trend.leftOut === 0
+      ? ''
+      : ` (${plural(trend.leftOut, 'run')} of another shape or without a complete verdict left out)`;
   const head = `${trend.latest} against ${plural(trend.compared, 'earlier run')} like it${leftOut}`;
   if (trend.rows.length === 0) return `${head}: at least ${trendRunsMinimum} are needed for a noise band.`;
   const verdict = trend.sentences.length === 0 ? ['Everything is within its noise band.'] : trend.sentences;

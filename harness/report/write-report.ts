@@ -2,7 +2,18 @@
  * Puts a report on disk: report.json first, then what is rendered from it, each file whole or not at all.
  * If a crash could leave half a report.json, a launcher would read a verdict that nobody gave.
  */
-import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, basename, join } from 'node:path';
 import { parseReport, type RunReport } from './model.ts';
 import { renderHtml } from './render-html.ts';

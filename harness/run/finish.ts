@@ -1,6 +1,7 @@
 /**
  * The end of a run on a healed cluster: settle, canary, read-back through the client, autopsy of every replica.
  */
+import pLimit from 'p-limit';
 import { assert } from '../../lib/assert.ts';
 import type { SystemStatus } from '../../chaos/ports.ts';
 import { askReplicas } from './autopsy.ts';
@@ -112,27 +113,18 @@ async function askEverybody(
   // Of a partition that the store reports Lost there is no copy to ask for.
   const partitions = status.partitions.filter((each) => each.health !== 'Lost').map((each) => each.partition);
   const total = { asked: 0, answered: 0 };
-  const next = partitions[Symbol.iterator]();
   let asked = 0;
   state.live.start('autopsy', { kind: 'count', noun: 'partitions', total: partitions.length, done: () => asked });
   const end = await state.phases.run('autopsy', limitMs, [], async (signal) => {
-    const worker = async (): Promise<void> => {
-      for (let each = next.next(); each.done !== true; each = next.next()) {
-        if (signal.aborted) return;
-        const options = {
-          system: active.system,
-          ledger: state.ledger,
-          clock: state.clock,
-          phase: 'final',
-          signal,
-        } as const;
-        const result = await askReplicas(options, status, each.value, byPartition.get(each.value) ?? []);
-        total.asked += result.asked;
-        total.answered += result.answered;
-        asked++;
-      }
-    };
-    await Promise.all(Array.from({ length: partitionsAtOnce }, worker));
+    const { ledger, clock } = state;
+    const options = { system: active.system, ledger, clock, phase: 'final', signal } as const;
+    await pLimit(partitionsAtOnce).map(partitions, async (partition) => {
+      if (signal.aborted) return;
+      const result = await askReplicas(options, status, partition, byPartition.get(partition) ?? []);
+      total.asked += result.asked;
+      total.answered += result.answered;
+      asked++;
+    });
     return !signal.aborted;
   });
   state.live.stop();

@@ -49,19 +49,33 @@ async function crashIn(path: string, kills: number, prng: Prng): Promise<CrashRe
     for (const operation of reader.operations()) stored.set(operation.operationId, operation.outcome);
     missing.push(...[...log.sent].filter((id) => !stored.has(id)));
     unsettled.push(...[...log.settled].filter((id) => stored.get(id) !== 'ok'));
-    excessUnknown = Math.max(excessUnknown, [...stored.values()].filter((outcome) => outcome === 'info').length - kill * sessions);
+    excessUnknown = Math.max(
+      excessUnknown,
+      [...stored.values()].filter((outcome) => outcome === 'info').length - kill * sessions,
+    );
   }
   const ledger = await openLedger({ path, runTag: 'other', resume: true, minFreeBytes: 0 });
   const nextOperationIdAbove = ledger.nextOperationId() > Math.max(...log.sent) && ledger.runTag === 'crash';
   await ledger.close();
   using reader = openLedgerReader(path);
-  return { kills, sent: log.sent.size, settled: log.settled.size, missing, unsettled, excessUnknown, gaps: [...reader.gaps()].length, nextOperationIdAbove };
+  return {
+    kills,
+    sent: log.sent.size,
+    settled: log.settled.size,
+    missing,
+    unsettled,
+    excessUnknown,
+    gaps: [...reader.gaps()].length,
+    nextOperationIdAbove,
+  };
 }
 
 async function writeAndKill(path: string, afterMs: number, resume: boolean): Promise<void> {
   const script = fileURLToPath(new URL('./writing-child.ts', import.meta.url));
   const before = existsSync(`${path}.log`) ? statSync(`${path}.log`).size : 0;
-  const child = spawn(process.execPath, [script, path, String(sessions), ...(resume ? ['resume'] : [])], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [script, path, String(sessions), ...(resume ? ['resume'] : [])], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const ended = new Promise<NodeJS.Signals | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (_code, signal) => resolve(signal));

@@ -25,7 +25,9 @@ export function writeSyntheticLedger(path: string, options: SyntheticOptions): v
   db.pragma('journal_mode = OFF');
   db.pragma('synchronous = OFF');
   migrate(db, path);
-  const insert = db.prepare(`INSERT INTO operations (${operationColumns.join(', ')}) VALUES (${operationColumns.map(() => '?').join(', ')})`);
+  const insert = db.prepare(
+    `INSERT INTO operations (${operationColumns.join(', ')}) VALUES (${operationColumns.map(() => '?').join(', ')})`,
+  );
   const prng = new Prng(options.seed);
   const owner = new Float64Array(options.keys);
   const version = new Float64Array(options.keys);
@@ -53,16 +55,38 @@ export function writeSyntheticLedger(path: string, options: SyntheticOptions): v
     const absent = owner[k] === 0;
     const partition = k % partitions;
     insert.run(
-      id, id % options.sessions, f, k + 1, unknown ? 2 : 0, null, null, invokeNs, returnNs - invokeNs,
-      unknown || absent ? null : 3, unknown || absent ? null : version[k], unknown ? null : partition, unknown ? null : 7, unknown ? null : (partition % 5) + 1, 1,
-      f === 0 && !absent ? owner[k] : null, null, null, f === 3 ? 3 : null, f === 3 ? expected : null, f === 0 ? null : 100,
+      id,
+      id % options.sessions,
+      f,
+      k + 1,
+      unknown ? 2 : 0,
+      null,
+      null,
+      invokeNs,
+      returnNs - invokeNs,
+      unknown || absent ? null : 3,
+      unknown || absent ? null : version[k],
+      unknown ? null : partition,
+      unknown ? null : 7,
+      unknown ? null : (partition % 5) + 1,
+      1,
+      f === 0 && !absent ? owner[k] : null,
+      null,
+      null,
+      f === 3 ? 3 : null,
+      f === 3 ? expected : null,
+      f === 0 ? null : 100,
     );
     if (id % rowsPerTransaction === 0) db.exec('COMMIT; BEGIN');
   }
   db.exec('COMMIT; BEGIN');
   const endNs = options.operations * stepNs + 10e9;
-  const final = db.prepare('INSERT INTO final_reads (key_id, phase, outcome, invoke_ns, duration_ns, major, minor, partition, epoch, node_id, observed) VALUES (?, 0, 0, ?, 500000, ?, ?, ?, 7, ?, ?)');
-  const replica = db.prepare("INSERT INTO replica_reads (key_id, phase, node_id, incarnation, role, at_ns, answered, observed, major, minor, applied_seq, commit_seq) VALUES (?, 0, ?, 1, 'replica', ?, 1, ?, ?, ?, 9, 9)");
+  const final = db.prepare(
+    'INSERT INTO final_reads (key_id, phase, outcome, invoke_ns, duration_ns, major, minor, partition, epoch, node_id, observed) VALUES (?, 0, 0, ?, 500000, ?, ?, ?, 7, ?, ?)',
+  );
+  const replica = db.prepare(
+    "INSERT INTO replica_reads (key_id, phase, node_id, incarnation, role, at_ns, answered, observed, major, minor, applied_seq, commit_seq) VALUES (?, 0, ?, 1, 'replica', ?, 1, ?, ?, ?, 9, 9)",
+  );
   for (let k = 0; k < options.keys; k++) {
     if (owner[k] === 0) continue;
     final.run(k + 1, endNs, 3, version[k], k % partitions, ((k % partitions) % 5) + 1, owner[k]);

@@ -19,11 +19,21 @@ async function session(number: number): Promise<never> {
   for (;;) {
     const operationId = ledger.nextOperationId();
     const key = `k${operationId % 500}`;
-    await ledger.intent({ operationId, session: number, operation: { f: 'write', key, value: encodeValue('crash', operationId, 60) }, atNs: ledger.nowNs() });
+    await ledger.intent({
+      operationId,
+      session: number,
+      operation: { f: 'write', key, value: encodeValue('crash', operationId, 60) },
+      atNs: ledger.nowNs(),
+    });
     writeSync(log, `sent ${operationId}\n`);
     const invokeNs = ledger.nowNs();
     if (operationId % 7 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
-    void ledger.outcome({ session: number, completion: { kind: 'ok', version: [1, minor++], partition: 1, epoch: 2, node: 'n1', attempts: 1 }, invokeNs, returnNs: ledger.nowNs() });
+    void ledger.outcome({
+      session: number,
+      completion: { kind: 'ok', version: [1, minor++], partition: 1, epoch: 2, node: 'n1', attempts: 1 },
+      invokeNs,
+      returnNs: ledger.nowNs(),
+    });
     writeSync(log, `done ${operationId} ${number}\n`);
   }
 }

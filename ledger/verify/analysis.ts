@@ -53,7 +53,10 @@ export class KeyAnalysis {
   /** An acknowledged or seen mutator; not one that failed. */
   isCertain(i: number): boolean {
     const outcome = this.history.outcome[i];
-    return this.history.f[i] !== kindCode.read && (outcome === outcomeCode.ok || (outcome === outcomeCode.info && this.seen[i] === 1));
+    return (
+      this.history.f[i] !== kindCode.read &&
+      (outcome === outcomeCode.ok || (outcome === outcomeCode.info && this.seen[i] === 1))
+    );
   }
 
   isOkRead(i: number): boolean {
@@ -64,7 +67,12 @@ export class KeyAnalysis {
   isConditionWithVersion(i: number): boolean {
     const { history } = this;
     const major = history.major[i] as number;
-    return history.outcome[i] === outcomeCode.fail && history.why[i] === whyCondition && history.f[i] !== kindCode.read && major === major;
+    return (
+      history.outcome[i] === outcomeCode.fail &&
+      history.why[i] === whyCondition &&
+      history.f[i] !== kindCode.read &&
+      major === major
+    );
   }
 
   private resolve(i: number): number {

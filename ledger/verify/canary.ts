@@ -17,7 +17,15 @@ const forgedPerKind = 8;
 /** Longer histories are not copied. */
 const maxRowsCopied = 400;
 
-export const forgedKinds = ['lost', 'stale', 'resurrected', 'phantom', 'duplicated', 'diverged', 'corrupt'] as const satisfies readonly FindingKind[];
+export const forgedKinds = [
+  'lost',
+  'stale',
+  'resurrected',
+  'phantom',
+  'duplicated',
+  'diverged',
+  'corrupt',
+] as const satisfies readonly FindingKind[];
 export type ForgedKind = (typeof forgedKinds)[number];
 
 /** What the settings of a run say of its real canaries, stored as meta `canary`. */
@@ -79,9 +87,15 @@ export function mergeShadow(into: ShadowCounts, from: ShadowCounts): void {
   }
 }
 
-export function checkCanaries(source: HistorySource, context: RunContext, tally: Tally, shadow: ShadowCounts): CanaryResult {
+export function checkCanaries(
+  source: HistorySource,
+  context: RunContext,
+  tally: Tally,
+  shadow: ShadowCounts,
+): CanaryResult {
   const checks: CanaryCheck[] = [];
-  for (const [kind, { planted, reported }] of shadow) checks.push({ name: `forged ${kind}`, kind, planted, reported, where: 'shadow history' });
+  for (const [kind, { planted, reported }] of shadow)
+    checks.push({ name: `forged ${kind}`, kind, planted, reported, where: 'shadow history' });
   const planted = (source.meta('canary') ?? []) as readonly PlantedCanary[];
   let strays = 0;
   if (planted.length > 0) {
@@ -94,32 +108,60 @@ export function checkCanaries(source: HistorySource, context: RunContext, tally:
         found.add(finding.key);
         // Where every copy is gone by the store's own word there is no replica to ask.
         const isWholeGone = context.isLostAtEnd(finding.partition ?? wholeStore);
-        if (isWholeGone || finding.replicas.length > 0 && finding.replicas.every((replica) => replica.answer !== 'has-it' && replica.answer !== 'no-answer')) missingOnReplicas++;
+        if (
+          isWholeGone ||
+          (finding.replicas.length > 0 &&
+            finding.replicas.every((replica) => replica.answer !== 'has-it' && replica.answer !== 'no-answer'))
+        )
+          missingOnReplicas++;
       }
     }
-    checks.push({ name: 'keys deleted behind the ledger', kind: 'lost', planted: planted.length, reported: found.size, where: 'read-back' });
-    if (tally.replicasAsked > 0) checks.push({ name: 'keys deleted behind the ledger', kind: 'lost', planted: planted.length, reported: missingOnReplicas, where: 'autopsy' });
+    checks.push({
+      name: 'keys deleted behind the ledger',
+      kind: 'lost',
+      planted: planted.length,
+      reported: found.size,
+      where: 'read-back',
+    });
+    if (tally.replicasAsked > 0)
+      checks.push({
+        name: 'keys deleted behind the ledger',
+        kind: 'lost',
+        planted: planted.length,
+        reported: missingOnReplicas,
+        where: 'autopsy',
+      });
   } else strays = tally.canaryFindings.length;
   if (checks.length === 0) return { outcome: 'not-run', checks };
-  return { outcome: strays === 0 && checks.every((check) => check.reported === check.planted) ? 'caught' : 'missed', checks };
+  return {
+    outcome: strays === 0 && checks.every((check) => check.reported === check.planted) ? 'caught' : 'missed',
+    checks,
+  };
 }
 
 /** A copy with one planted fault of `kind`, or null when the history has nothing to plant it in. */
 export function forge(history: KeyHistory, kind: ForgedKind): KeyHistory | null {
   const rows = rowsOf(history);
   const last = rows.findLast((row) => row.source === 'final' && row.outcome === 'ok');
-  const ownWrites = rows.filter((row) => (row.f === 'write' || row.f === 'create') && row.outcome === 'ok' && row.argument === undefined);
+  const ownWrites = rows.filter(
+    (row) => (row.f === 'write' || row.f === 'create') && row.outcome === 'ok' && row.argument === undefined,
+  );
   const [write] = ownWrites;
   const counts = rows.some((row) => row.f === 'add');
   if (last === undefined || write === undefined || counts) return null;
   const endNs = Math.max(...rows.map((row) => (row.outcome === 'info' ? row.invokeNs : row.returnNs))) + 10;
-  const clean = rows.every((row) => row.outcome !== 'info' || row.f === 'read') && rows.every((row) => row.argument === undefined);
+  const clean =
+    rows.every((row) => row.outcome !== 'info' || row.f === 'read') && rows.every((row) => row.argument === undefined);
   const operations = rows.filter((row) => row.source === 'operation');
   const finals = rows.filter((row) => row.source !== 'operation');
   const seesWrite = (row: HistoryRow): boolean => typeof row.observed === 'number' && row.observed >= 0;
   const writer = operations.find((row) => row.operationId === last.observed);
   // A delete that may have come after the write would explain the absence that is about to be forged.
-  const solid = clean && seesWrite(last) && writer !== undefined && operations.every((row) => row.f !== 'delete' || row.returnNs < writer.invokeNs);
+  const solid =
+    clean &&
+    seesWrite(last) &&
+    writer !== undefined &&
+    operations.every((row) => row.f !== 'delete' || row.returnNs < writer.invokeNs);
   const nextId = Math.max(...operations.map((row) => row.operationId as number)) + 1;
   switch (kind) {
     case 'lost':
@@ -131,28 +173,57 @@ export function forge(history: KeyHistory, kind: ForgedKind): KeyHistory | null 
       return copyOf(history, [...operations, { ...withoutVersion(last), observed: nextId + 1_000 }]);
     case 'stale': {
       if (!solid) return null;
-      const read: HistoryRow = { f: 'read', outcome: 'ok', source: 'operation', operationId: nextId, invokeNs: endNs, returnNs: endNs + 1, observed: null };
+      const read: HistoryRow = {
+        f: 'read',
+        outcome: 'ok',
+        source: 'operation',
+        operationId: nextId,
+        invokeNs: endNs,
+        returnNs: endNs + 1,
+        observed: null,
+      };
       return copyOf(history, [...operations, read, ...finals.map((row) => later(row, 20 + endNs - last.invokeNs))]);
     }
     case 'resurrected': {
       // Only an acknowledged write was surely in before the delete that is forged here.
       if (writer?.outcome !== 'ok' || !seesWrite(last)) return null;
-      const erase: HistoryRow = { f: 'delete', outcome: 'ok', source: 'operation', operationId: nextId, invokeNs: endNs, returnNs: endNs + 1 };
+      const erase: HistoryRow = {
+        f: 'delete',
+        outcome: 'ok',
+        source: 'operation',
+        operationId: nextId,
+        invokeNs: endNs,
+        returnNs: endNs + 1,
+      };
       return copyOf(history, [...operations, erase, ...finals.map((row) => later(row, 20 + endNs - last.invokeNs))]);
     }
     case 'duplicated': {
-      if (writer?.version === undefined || writer.outcome !== 'ok' || last.version === undefined || last.version === null) return null;
+      if (
+        writer?.version === undefined ||
+        writer.outcome !== 'ok' ||
+        last.version === undefined ||
+        last.version === null
+      )
+        return null;
       const [major, minor] = last.version;
       return copyOf(history, [...operations, { ...last, version: [major, minor + 1] }]);
     }
     case 'diverged': {
       if (!solid) return null;
-      return copyOf(history, [...operations, last, { f: 'read', outcome: 'ok', source: 'replica', invokeNs: endNs, returnNs: endNs, observed: null }]);
+      return copyOf(history, [
+        ...operations,
+        last,
+        { f: 'read', outcome: 'ok', source: 'replica', invokeNs: endNs, returnNs: endNs, observed: null },
+      ]);
     }
   }
 }
 
-const later = (row: HistoryRow, byNs: number): HistoryRow => ({ ...row, invokeNs: row.invokeNs + byNs, returnNs: row.returnNs + byNs });
+const later = (row: HistoryRow, byNs: number): HistoryRow => ({
+  ...row,
+  invokeNs: row.invokeNs + byNs,
+  returnNs: row.returnNs + byNs,
+});
 
 function withoutVersion(row: HistoryRow): HistoryRow {
   // Nor the digest of a list: it would tell that a value was there after all.
@@ -177,14 +248,23 @@ export function rowsOf(history: KeyHistory): HistoryRow[] {
     rows.push({
       f: operationCodes[history.f[i] as number] as HistoryRow['f'],
       outcome: outcomeCodes[history.outcome[i] as number] as HistoryRow['outcome'],
-      source: history.source[i] === sourceCode.operation ? 'operation' : history.source[i] === sourceCode.final ? 'final' : 'retire',
+      source:
+        history.source[i] === sourceCode.operation
+          ? 'operation'
+          : history.source[i] === sourceCode.final
+            ? 'final'
+            : 'retire',
       operationId: history.operationId[i] as number,
       invokeNs: history.invokeNs[i] as number,
       returnNs: history.returnNs[i] as number,
       why: history.why[i] as number,
       ...(major === undefined ? {} : { version: [major, history.minor[i] as number] as const }),
-      ...(expectedMajor === undefined ? {} : { expected: [expectedMajor, history.expectedMinor[i] as number] as const }),
-      ...(history.f[i] === kindCode.read && history.outcome[i] === outcomeCode.ok ? { observed: observed === observed ? observed : null } : {}),
+      ...(expectedMajor === undefined
+        ? {}
+        : { expected: [expectedMajor, history.expectedMinor[i] as number] as const }),
+      ...(history.f[i] === kindCode.read && history.outcome[i] === outcomeCode.ok
+        ? { observed: observed === observed ? observed : null }
+        : {}),
       ...(numbers.number === undefined ? {} : { number: numbers.number }),
       ...(numbers.argument === undefined ? {} : { argument: numbers.argument }),
     });

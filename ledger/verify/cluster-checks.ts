@@ -16,7 +16,12 @@ export interface ClientPromises {
 /** Time that a client may need beyond its deadline to notice it (timers, a busy machine), ns. */
 export const deadlineSlackNs = 2e9;
 
-export function checkCluster(source: HistorySource, context: RunContext, tally: Tally, promises: ClientPromises): Finding[] {
+export function checkCluster(
+  source: HistorySource,
+  context: RunContext,
+  tally: Tally,
+  promises: ClientPromises,
+): Finding[] {
   return [...checkFencing(source, context, tally), ...checkDigests(source), ...checkPromises(tally, promises)];
 }
 
@@ -32,24 +37,54 @@ function checkFencing(source: HistorySource, context: RunContext, tally: Tally):
       const place = `${partition}/${change.term}`;
       const known = primaries.get(place);
       if (known === undefined) primaries.set(place, member);
-      else if (known !== member) findings.push(bare('fencing', 'two-primaries', partition, `partition ${partition} had two primaries in term ${change.term}: ${known} and ${member}`));
+      else if (known !== member)
+        findings.push(
+          bare(
+            'fencing',
+            'two-primaries',
+            partition,
+            `partition ${partition} had two primaries in term ${change.term}: ${known} and ${member}`,
+          ),
+        );
     }
     const edge = `${partition}/${change.epoch}`;
     const content = `${change.term}/${member}`;
     const before = edges.get(edge);
     // Several watchers may report one edge; two different edges under one epoch are a violation.
-    if (before !== undefined && before !== content) findings.push(bare('fencing', 'epoch-went-back', partition, `partition ${partition} had two different runtimes under epoch ${change.epoch}: ${before} and ${content}`));
+    if (before !== undefined && before !== content)
+      findings.push(
+        bare(
+          'fencing',
+          'epoch-went-back',
+          partition,
+          `partition ${partition} had two different runtimes under epoch ${change.epoch}: ${before} and ${content}`,
+        ),
+      );
     edges.set(edge, content);
     // In the order of epochs, not of observation: a watcher may hear of two edges in either order.
     const last = terms.get(partition);
     if (last !== undefined && change.term < last.term) {
-      findings.push(bare('fencing', 'epoch-went-back', partition, `partition ${partition} has term ${last.term} under epoch ${last.epoch} and term ${change.term} under the later epoch ${change.epoch}`));
+      findings.push(
+        bare(
+          'fencing',
+          'epoch-went-back',
+          partition,
+          `partition ${partition} has term ${last.term} under epoch ${last.epoch} and term ${change.term} under the later epoch ${change.epoch}`,
+        ),
+      );
     }
     terms.set(partition, { epoch: change.epoch, term: change.term });
   }
   for (const [place, [first, second]] of tally.servedTwice) {
     const partition = Math.floor(place / 4294967296);
-    findings.push(bare('fencing', 'two-primaries', partition, `${source.nodeName(first)} and ${source.nodeName(second)} both acknowledged writes of partition ${partition} under epoch ${place % 4294967296}`));
+    findings.push(
+      bare(
+        'fencing',
+        'two-primaries',
+        partition,
+        `${source.nodeName(first)} and ${source.nodeName(second)} both acknowledged writes of partition ${partition} under epoch ${place % 4294967296}`,
+      ),
+    );
   }
   return findings;
 }
@@ -62,7 +97,14 @@ function checkDigests(source: HistorySource): Finding[] {
     const first = known.get(place);
     if (first === undefined) known.set(place, { digest: row.digest, node: row.node });
     else if (first.digest !== row.digest) {
-      findings.push(bare('diverged', 'digest', row.partition, `${first.node} and ${row.node} differ in partition ${row.partition} at the same position (${row.appliedTerm}, ${row.appliedSeq})`));
+      findings.push(
+        bare(
+          'diverged',
+          'digest',
+          row.partition,
+          `${first.node} and ${row.node} differ in partition ${row.partition} at the same position (${row.appliedTerm}, ${row.appliedSeq})`,
+        ),
+      );
     }
   }
   return findings;
@@ -72,14 +114,41 @@ function checkPromises(tally: Tally, promises: ClientPromises): Finding[] {
   const findings: Finding[] = [];
   const { attempts, durationNs } = tally.extremes;
   if (promises.maxAttempts !== null && attempts > promises.maxAttempts) {
-    findings.push(bare('client-promise', 'attempts', null, `an operation took ${attempts} attempts; the client promises at most ${promises.maxAttempts}`));
+    findings.push(
+      bare(
+        'client-promise',
+        'attempts',
+        null,
+        `an operation took ${attempts} attempts; the client promises at most ${promises.maxAttempts}`,
+      ),
+    );
   }
   if (promises.deadlineNs !== null && durationNs > promises.deadlineNs + deadlineSlackNs) {
-    findings.push(bare('client-promise', 'deadline', null, `an operation took ${Math.round(durationNs / 1e6)} ms; the client promises an answer within ${Math.round(promises.deadlineNs / 1e6)} ms`));
+    findings.push(
+      bare(
+        'client-promise',
+        'deadline',
+        null,
+        `an operation took ${Math.round(durationNs / 1e6)} ms; the client promises an answer within ${Math.round(promises.deadlineNs / 1e6)} ms`,
+      ),
+    );
   }
   return findings;
 }
 
 function bare(kind: FindingKind, rule: FindingRule, partition: number | null, reason: string): Finding {
-  return { kind, rule, reason, keyId: null, key: null, partition: partition === -1 ? null : partition, operation: null, witness: null, lastSeen: null, firstMissed: null, replicas: [], openFaults: [] };
+  return {
+    kind,
+    rule,
+    reason,
+    keyId: null,
+    key: null,
+    partition: partition === -1 ? null : partition,
+    operation: null,
+    witness: null,
+    lastSeen: null,
+    firstMissed: null,
+    replicas: [],
+    openFaults: [],
+  };
 }

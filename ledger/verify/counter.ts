@@ -56,7 +56,8 @@ export function shownSum(analysis: KeyAnalysis, i: number): number | null {
   const { history } = analysis;
   if (history.outcome[i] !== outcomeCode.ok) return null;
   const number = history.number[i] as number;
-  if (history.f[i] === kindCode.read) return number === number ? number : analysis.target[i] === targetAbsent ? 0 : null;
+  if (history.f[i] === kindCode.read)
+    return number === number ? number : analysis.target[i] === targetAbsent ? 0 : null;
   return history.f[i] === kindCode.add && number === number ? number : null;
 }
 
@@ -108,19 +109,42 @@ function checkTime(analysis: KeyAnalysis, i: number, { returned, invoked, known 
   const certain = returned.all[inBefore] as number;
   const low = certain + (invoked.negative[begun] as number) - (returned.negative[inBefore] as number);
   const high = certain + (invoked.positive[begun] as number) - (returned.positive[inBefore] as number);
-  if (sum < low - known) reportLow(analysis, i, lastReturned(analysis, history.invokeNs[i] as number, sum), `the sum is ${sum}, and acknowledged additions alone make at least ${low}`, report);
-  else if (sum > high) report({ kind: history.source[i] === sourceCode.replica ? 'diverged' : 'duplicated', rule: 'counter-sum', subject: i, witness: -1, reason: `the sum is ${sum}, and all additions that may have happened make at most ${high}` });
+  if (sum < low - known)
+    reportLow(
+      analysis,
+      i,
+      lastReturned(analysis, history.invokeNs[i] as number, sum),
+      `the sum is ${sum}, and acknowledged additions alone make at least ${low}`,
+      report,
+    );
+  else if (sum > high)
+    report({
+      kind: history.source[i] === sourceCode.replica ? 'diverged' : 'duplicated',
+      rule: 'counter-sum',
+      subject: i,
+      witness: -1,
+      reason: `the sum is ${sum}, and all additions that may have happened make at most ${high}`,
+    });
   return Math.max(0, low - sum);
 }
 
-function checkVersions(analysis: KeyAnalysis, witness: VersionWitness, acknowledged: readonly number[], possible: readonly number[], observations: readonly number[], report: Report): void {
+function checkVersions(
+  analysis: KeyAnalysis,
+  witness: VersionWitness,
+  acknowledged: readonly number[],
+  possible: readonly number[],
+  observations: readonly number[],
+  report: Report,
+): void {
   const { history } = analysis;
   const { version } = witness.codes;
   const placed = acknowledged.filter((i) => version[i] === version[i]);
   const unplaced = possible.filter((i) => history.outcome[i] === outcomeCode.info || version[i] !== version[i]);
   const byVersion = sumsOf(analysis, placed, version);
   const extras = sumsOf(analysis, unplaced, history.invokeNs);
-  const shown = observations.filter((i) => version[i] === version[i]).sort((a, b) => (version[a] as number) - (version[b] as number));
+  const shown = observations
+    .filter((i) => version[i] === version[i])
+    .sort((a, b) => (version[a] as number) - (version[b] as number));
   let least = -Infinity;
   let most = Infinity;
   for (const i of shown) {
@@ -131,9 +155,21 @@ function checkVersions(analysis: KeyAnalysis, witness: VersionWitness, acknowled
     const high = Math.min(extras.positive[begun] as number, noneAboveZero(extras) ? most : Infinity);
     const extra = sum - made;
     if (extra < low) {
-      reportLow(analysis, i, lastAtOrBelow(witness, placed, version[i] as number), `the sum is ${sum} at a version up to which acknowledged additions make ${made} and unknown ones at least ${low}`, report);
+      reportLow(
+        analysis,
+        i,
+        lastAtOrBelow(witness, placed, version[i] as number),
+        `the sum is ${sum} at a version up to which acknowledged additions make ${made} and unknown ones at least ${low}`,
+        report,
+      );
     } else if (extra > high) {
-      report({ kind: history.source[i] === sourceCode.replica ? 'diverged' : 'duplicated', rule: 'counter-sum', subject: i, witness: -1, reason: `the sum is ${sum} at a version up to which acknowledged additions make ${made} and unknown ones at most ${high}` });
+      report({
+        kind: history.source[i] === sourceCode.replica ? 'diverged' : 'duplicated',
+        rule: 'counter-sum',
+        subject: i,
+        witness: -1,
+        reason: `the sum is ${sum} at a version up to which acknowledged additions make ${made} and unknown ones at most ${high}`,
+      });
     } else {
       least = Math.max(least, extra);
       most = Math.min(most, extra);
@@ -146,7 +182,12 @@ const noneAboveZero = (sums: Sums): boolean => (sums.positive[sums.positive.leng
 
 function reportLow(analysis: KeyAnalysis, i: number, subject: number, reason: string, report: Report): void {
   const source = analysis.history.source[i];
-  const kind = source === sourceCode.replica ? 'diverged' : source === sourceCode.operation && analysis.history.f[i] === kindCode.read ? 'stale' : 'lost';
+  const kind =
+    source === sourceCode.replica
+      ? 'diverged'
+      : source === sourceCode.operation && analysis.history.f[i] === kindCode.read
+        ? 'stale'
+        : 'lost';
   report({ kind, rule: 'counter-sum', subject: subject >= 0 ? subject : i, witness: i, reason });
 }
 
@@ -156,9 +197,18 @@ function lastReturned(analysis: KeyAnalysis, beforeNs: number, sum: number): num
   let last = -1;
   let higher = -1;
   for (let i = 0; i < history.operationCount; i++) {
-    if (history.f[i] !== kindCode.add || history.outcome[i] !== outcomeCode.ok || (history.returnNs[i] as number) >= beforeNs) continue;
+    if (
+      history.f[i] !== kindCode.add ||
+      history.outcome[i] !== outcomeCode.ok ||
+      (history.returnNs[i] as number) >= beforeNs
+    )
+      continue;
     if (last < 0 || (history.returnNs[i] as number) > (history.returnNs[last] as number)) last = i;
-    if ((history.number[i] as number) > sum && (higher < 0 || (history.returnNs[i] as number) > (history.returnNs[higher] as number))) higher = i;
+    if (
+      (history.number[i] as number) > sum &&
+      (higher < 0 || (history.returnNs[i] as number) > (history.returnNs[higher] as number))
+    )
+      higher = i;
   }
   return higher >= 0 ? higher : last;
 }

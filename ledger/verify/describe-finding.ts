@@ -12,10 +12,16 @@ import type { HistorySource } from './source.ts';
 
 const sources = ['operation', 'final', 'retire', 'replica'] as const;
 
-export function describeFinding(finding: RowFinding, analysis: KeyAnalysis, source: HistorySource, context: RunContext): Finding {
+export function describeFinding(
+  finding: RowFinding,
+  analysis: KeyAnalysis,
+  source: HistorySource,
+  context: RunContext,
+): Finding {
   const { history } = analysis;
   const { subject } = finding;
-  const operation = subject >= 0 && history.source[subject] === sourceCode.operation ? operationFacts(history, subject, source) : null;
+  const operation =
+    subject >= 0 && history.source[subject] === sourceCode.operation ? operationFacts(history, subject, source) : null;
   const endNs = operation === null ? 0 : (operation.returnNs ?? operation.invokeNs);
   const [lastSeen, firstMissed] = subject >= 0 ? sightingsAround(analysis, subject) : [-1, -1];
   return {
@@ -26,7 +32,12 @@ export function describeFinding(finding: RowFinding, analysis: KeyAnalysis, sour
     key: history.name,
     partition: partitionOfKey(history),
     operation,
-    witness: finding.witness >= 0 ? sighting(history, finding.witness, source) : subject >= 0 ? sighting(history, subject, source) : null,
+    witness:
+      finding.witness >= 0
+        ? sighting(history, finding.witness, source)
+        : subject >= 0
+          ? sighting(history, subject, source)
+          : null,
     lastSeen: lastSeen >= 0 ? sighting(history, lastSeen, source) : null,
     firstMissed: firstMissed >= 0 ? sighting(history, firstMissed, source) : null,
     replicas: replicaFacts(analysis, subject, source),
@@ -36,7 +47,8 @@ export function describeFinding(finding: RowFinding, analysis: KeyAnalysis, sour
 
 /** The partition that any answer named; null where none did. */
 export function partitionOfKey(history: KeyHistory): number | null {
-  for (let i = 0; i < history.size; i++) if ((history.partition[i] as number) >= 0) return history.partition[i] as number;
+  for (let i = 0; i < history.size; i++)
+    if ((history.partition[i] as number) >= 0) return history.partition[i] as number;
   return null;
 }
 

@@ -40,33 +40,64 @@ export interface EvidenceRules {
   readonly recoveryBoundNs: number;
 }
 
-export function missingEvidence(source: HistorySource, context: RunContext, tally: Tally, rules: EvidenceRules): MissingEvidence[] {
+export function missingEvidence(
+  source: HistorySource,
+  context: RunContext,
+  tally: Tally,
+  rules: EvidenceRules,
+): MissingEvidence[] {
   const missing: MissingEvidence[] = [];
   const add = (gate: EvidenceGate, detail: string): void => void missing.push({ gate, detail });
   if (tally.acknowledgedWrites === 0) add('no-acknowledged-writes', 'Not one write was acknowledged.');
   if (tally.ackedInFaultWindows < rules.minAckedInFaultWindows) {
-    add('few-writes-in-fault-windows', `${tally.ackedInFaultWindows} acknowledged writes overlap a confirmed fault; at least ${rules.minAckedInFaultWindows} are needed.`);
+    add(
+      'few-writes-in-fault-windows',
+      `${tally.ackedInFaultWindows} acknowledged writes overlap a confirmed fault; at least ${rules.minAckedInFaultWindows} are needed.`,
+    );
   }
   faultEvidence(context, rules, add);
-  if (tally.notReadBackCount > 0) add('not-read-back', `${tally.notReadBackCount} of ${tally.expectedReadBack} keys were not read back, such as ${quote(tally.notReadBack)}.`);
+  if (tally.notReadBackCount > 0)
+    add(
+      'not-read-back',
+      `${tally.notReadBackCount} of ${tally.expectedReadBack} keys were not read back, such as ${quote(tally.notReadBack)}.`,
+    );
   const silent = tally.replicasAsked - tally.replicasAnswered;
-  if (silent > 0) add('replica-silent', `${silent} of ${tally.replicasAsked} answers of replicas are missing (${tally.replicasBehind} of them had not applied everything committed).`);
+  if (silent > 0)
+    add(
+      'replica-silent',
+      `${silent} of ${tally.replicasAsked} answers of replicas are missing (${tally.replicasBehind} of them had not applied everything committed).`,
+    );
   if (rules.replicasPerKey !== null && tally.doneReadBack > 0 && tally.leastReplicas < rules.replicasPerKey) {
-    add('replicas-not-asked', `Some keys were asked of ${tally.leastReplicas} replicas only; ${rules.replicasPerKey} hold them.`);
+    add(
+      'replicas-not-asked',
+      `Some keys were asked of ${tally.leastReplicas} replicas only; ${rules.replicasPerKey} hold them.`,
+    );
   }
-  if (tally.undecidedCount > 0) add('undecided', `The order of operations on ${tally.undecidedCount} keys could not be decided within the budget, such as ${quote(tally.undecidedKeys)}.`);
-  for (const gap of source.gaps()) add('gap', `Nothing was recorded for ${Math.round((gap.toNs - gap.fromNs) / 1e6)} ms: ${gap.reason}.`);
+  if (tally.undecidedCount > 0)
+    add(
+      'undecided',
+      `The order of operations on ${tally.undecidedCount} keys could not be decided within the budget, such as ${quote(tally.undecidedKeys)}.`,
+    );
+  for (const gap of source.gaps())
+    add('gap', `Nothing was recorded for ${Math.round((gap.toNs - gap.fromNs) / 1e6)} ms: ${gap.reason}.`);
   const stopped = source.meta('stopped');
   if (stopped !== undefined) add('stopped-early', `The run stopped early: ${String(stopped)}.`);
   return missing;
 }
 
-function faultEvidence(context: RunContext, rules: EvidenceRules, add: (gate: EvidenceGate, detail: string) => void): void {
+function faultEvidence(
+  context: RunContext,
+  rules: EvidenceRules,
+  add: (gate: EvidenceGate, detail: string) => void,
+): void {
   const kinds = new Map<string, boolean>();
-  for (const fault of context.faults) kinds.set(fault.kind, (kinds.get(fault.kind) ?? false) || fault.confirmedNs !== null);
-  for (const [kind, confirmed] of kinds) if (!confirmed) add('fault-kind-unconfirmed', `Fault kind ${kind} was planned and never confirmed by a probe.`);
+  for (const fault of context.faults)
+    kinds.set(fault.kind, (kinds.get(fault.kind) ?? false) || fault.confirmedNs !== null);
+  for (const [kind, confirmed] of kinds)
+    if (!confirmed) add('fault-kind-unconfirmed', `Fault kind ${kind} was planned and never confirmed by a probe.`);
   const over = context.faults.filter((fault) => fault.overshoot).map((fault) => fault.faultId);
-  if (over.length > 0 && !rules.mayExceedBudget) add('fault-budget-exceeded', `Faults went past the fault budget: ${quote(over)}.`);
+  if (over.length > 0 && !rules.mayExceedBudget)
+    add('fault-budget-exceeded', `Faults went past the fault budget: ${quote(over)}.`);
   const open = context.injected.filter((fault) => fault.healVerifiedNs === null).map((fault) => fault.faultId);
   if (open.length > 0) add('heal-unverified', `The heal of ${open.length} faults was not verified: ${quote(open)}.`);
 }
@@ -79,17 +110,22 @@ export function notRecovered(context: RunContext, tally: Tally, rules: EvidenceR
   for (const change of context.epochChanges) {
     const partition = change.partition ?? -1;
     const known = last.get(partition);
-    if (known === undefined || change.epoch >= known.epoch) last.set(partition, { health: change.health, atNs: change.atNs, epoch: change.epoch });
+    if (known === undefined || change.epoch >= known.epoch)
+      last.set(partition, { health: change.health, atNs: change.atNs, epoch: change.epoch });
   }
   const lastHealNs = Math.max(...context.injected.map((fault) => fault.healedNs ?? -Infinity), -Infinity);
   for (const [partition, { health, atNs }] of last) {
     if (health === 'Lost' && mayLosePartitions && context.wasTaken(partition)) continue;
     if (health !== 'Healthy') reasons.push(`Partition ${partition} is ${health} at the end.`);
     else if (lastHealNs > -Infinity && atNs > lastHealNs + recoveryBoundNs) {
-      reasons.push(`Partition ${partition} took ${Math.round((atNs - lastHealNs) / 1e6)} ms after the last heal to be Healthy; the bound is ${Math.round(recoveryBoundNs / 1e6)} ms.`);
+      reasons.push(
+        `Partition ${partition} took ${Math.round((atNs - lastHealNs) / 1e6)} ms after the last heal to be Healthy; the bound is ${Math.round(recoveryBoundNs / 1e6)} ms.`,
+      );
     }
   }
-  for (const [partition, failed] of tally.finalReadsFailedOnly) if (failed && !(mayLosePartitions && context.isLostAtEnd(partition))) reasons.push(`No key of partition ${partition} could be read back.`);
+  for (const [partition, failed] of tally.finalReadsFailedOnly)
+    if (failed && !(mayLosePartitions && context.isLostAtEnd(partition)))
+      reasons.push(`No key of partition ${partition} could be read back.`);
   return reasons;
 }
 

@@ -5,8 +5,19 @@
 
 /** `unknown` is a key that no checker could decide; never a pass. */
 export const findingKinds = [
-  'lost', 'stale', 'resurrected', 'phantom', 'duplicated', 'diverged', 'corrupt', 'non-monotone', 'not-linearizable', 'ttl',
-  'fencing', 'client-promise', 'unknown',
+  'lost',
+  'stale',
+  'resurrected',
+  'phantom',
+  'duplicated',
+  'diverged',
+  'corrupt',
+  'non-monotone',
+  'not-linearizable',
+  'ttl',
+  'fencing',
+  'client-promise',
+  'unknown',
 ] as const;
 export type FindingKind = (typeof findingKinds)[number];
 

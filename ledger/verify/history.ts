@@ -120,7 +120,8 @@ export class KeyHistory {
     this.operationId[i] = row.operationId ?? -1;
     this.f[i] = kindCode[row.f];
     this.outcome[i] = row.behind === true ? outcomeCode.info : outcomeCode[row.outcome];
-    const silent = row.behind === true ? replicaWhy.behind : row.outcome === 'ok' ? replicaWhy.answered : replicaWhy.missing;
+    const silent =
+      row.behind === true ? replicaWhy.behind : row.outcome === 'ok' ? replicaWhy.answered : replicaWhy.missing;
     this.why[i] = source === sourceCode.replica ? silent : (row.why ?? (row.outcome === 'fail' ? whyCondition : -1));
     this.source[i] = source;
     this.invokeNs[i] = row.invokeNs;

@@ -111,7 +111,10 @@ export class IntervalRule {
         if (first < 0 || (this.startNs[mark] as number) > (this.startNs[first] as number)) {
           if (first >= 0 && this.owner[first] !== this.owner[mark]) second = first;
           first = mark;
-        } else if (this.owner[mark] !== this.owner[first] && (second < 0 || (this.startNs[mark] as number) > (this.startNs[second] as number))) {
+        } else if (
+          this.owner[mark] !== this.owner[first] &&
+          (second < 0 || (this.startNs[mark] as number) > (this.startNs[second] as number))
+        ) {
           second = mark;
         }
       }
@@ -126,21 +129,47 @@ export class IntervalRule {
     }
   }
 
-  private judgeValue(analysis: KeyAnalysis, i: number, target: number, first: number, second: number, ttlLateBoundNs: number, report: (finding: RowFinding) => void): void {
+  private judgeValue(
+    analysis: KeyAnalysis,
+    i: number,
+    target: number,
+    first: number,
+    second: number,
+    ttlLateBoundNs: number,
+    report: (finding: RowFinding) => void,
+  ): void {
     const { history } = analysis;
     if (history.outcome[target] === outcomeCode.fail) {
-      report({ kind: 'phantom', rule: 'failed-write-read', subject: target, witness: i, reason: 'a read shows the value of a write that definitely failed' });
+      report({
+        kind: 'phantom',
+        rule: 'failed-write-read',
+        subject: target,
+        witness: i,
+        reason: 'a read shows the value of a write that definitely failed',
+      });
       return;
     }
     const invokeNs = history.invokeNs[i] as number;
     if ((history.returnNs[i] as number) < (history.invokeNs[target] as number)) {
-      report({ kind: 'phantom', rule: 'read-before-write', subject: target, witness: i, reason: 'a read that ended before the write was invoked shows its value' });
+      report({
+        kind: 'phantom',
+        rule: 'read-before-write',
+        subject: target,
+        witness: i,
+        reason: 'a read that ended before the write was invoked shows its value',
+      });
       return;
     }
     const written = history.number[target] as number;
     const read = history.number[i] as number;
     if (written !== read && (written === written || read === read)) {
-      report({ kind: 'corrupt', rule: 'list-content', subject: target, witness: i, reason: 'the list that was read differs from the list that its last element was appended to' });
+      report({
+        kind: 'corrupt',
+        rule: 'list-content',
+        subject: target,
+        witness: i,
+        reason: 'the list that was read differs from the list that its last element was appended to',
+      });
       return;
     }
     const mark = first >= 0 && this.owner[first] !== target ? first : second;
@@ -150,11 +179,23 @@ export class IntervalRule {
     }
     const ttlMs = history.f[target] === kindCode.write ? (history.argument[target] as number) : NaN;
     if (ttlMs === ttlMs && invokeNs > (analysis.boundNs[target] as number) + ttlMs * millisecondNs + ttlLateBoundNs) {
-      report({ kind: 'ttl', rule: 'ttl-late', subject: target, witness: i, reason: `a value with a time to live of ${ttlMs} ms is still there long after it` });
+      report({
+        kind: 'ttl',
+        rule: 'ttl-late',
+        subject: target,
+        witness: i,
+        reason: `a value with a time to live of ${ttlMs} ms is still there long after it`,
+      });
     }
   }
 
-  private reportValue(analysis: KeyAnalysis, i: number, target: number, mark: number, report: (finding: RowFinding) => void): void {
+  private reportValue(
+    analysis: KeyAnalysis,
+    i: number,
+    target: number,
+    mark: number,
+    report: (finding: RowFinding) => void,
+  ): void {
     const { history } = analysis;
     const owner = this.owner[mark] as number;
     const row = this.row[mark] as number;
@@ -162,19 +203,56 @@ export class IntervalRule {
     const live = source === sourceCode.operation;
     if (owner === targetAbsent) {
       const seenBy = history.f[row] === kindCode.delete ? 'an acknowledged delete' : 'a read that found nothing';
-      report({ kind: 'resurrected', rule: source === sourceCode.replica ? 'replica' : 'interval', subject: target, witness: i, reason: `a value came back after ${seenBy}` });
+      report({
+        kind: 'resurrected',
+        rule: source === sourceCode.replica ? 'replica' : 'interval',
+        subject: target,
+        witness: i,
+        reason: `a value came back after ${seenBy}`,
+      });
     } else if (source === sourceCode.replica) {
-      report({ kind: 'diverged', rule: 'replica', subject: owner, witness: i, reason: 'a replica that has applied everything committed holds an older value' });
+      report({
+        kind: 'diverged',
+        rule: 'replica',
+        subject: owner,
+        witness: i,
+        reason: 'a replica that has applied everything committed holds an older value',
+      });
     } else if (!live) {
-      report({ kind: 'lost', rule: 'interval', subject: owner, witness: i, reason: 'the read-back shows an older value in place of an acknowledged or seen write' });
+      report({
+        kind: 'lost',
+        rule: 'interval',
+        subject: owner,
+        witness: i,
+        reason: 'the read-back shows an older value in place of an acknowledged or seen write',
+      });
     } else if (history.f[row] === kindCode.read) {
-      report({ kind: 'non-monotone', rule: 'interval', subject: owner, witness: i, reason: 'a read went back behind what an earlier read had shown' });
+      report({
+        kind: 'non-monotone',
+        rule: 'interval',
+        subject: owner,
+        witness: i,
+        reason: 'a read went back behind what an earlier read had shown',
+      });
     } else {
-      report({ kind: 'stale', rule: 'interval', subject: owner, witness: i, reason: 'a read shows an older value although a newer one was acknowledged before it began' });
+      report({
+        kind: 'stale',
+        rule: 'interval',
+        subject: owner,
+        witness: i,
+        reason: 'a read shows an older value although a newer one was acknowledged before it began',
+      });
     }
   }
 
-  private judgeAbsence(analysis: KeyAnalysis, i: number, untilNs: number, first: number, second: number, report: (finding: RowFinding) => void): void {
+  private judgeAbsence(
+    analysis: KeyAnalysis,
+    i: number,
+    untilNs: number,
+    first: number,
+    second: number,
+    report: (finding: RowFinding) => void,
+  ): void {
     const mark = first >= 0 && this.owner[first] !== targetAbsent ? first : second;
     if (mark < 0) return;
     const startNs = this.startNs[mark] as number;
@@ -184,7 +262,12 @@ export class IntervalRule {
       const expiresNs = (history.invokeNs[write] as number) + (history.argument[write] as number) * millisecondNs;
       if (expiresNs <= untilNs && startNs <= (analysis.boundNs[write] as number)) return;
       // The mark may be of this very write: then its expiry is what came after it.
-      if (expiresNs <= untilNs && this.owner[mark] === write && this.lastOther(write, first, second) <= (analysis.boundNs[write] as number)) return;
+      if (
+        expiresNs <= untilNs &&
+        this.owner[mark] === write &&
+        this.lastOther(write, first, second) <= (analysis.boundNs[write] as number)
+      )
+        return;
     }
     if (this.unknownMakersNs.length > 0) {
       this.needsUnknown.push(i, mark);
@@ -196,7 +279,8 @@ export class IntervalRule {
   /** Latest start of a mark that is owned by neither `write` nor `absent`, among the two that are kept. */
   private lastOther(write: number, first: number, second: number): number {
     for (const mark of [first, second]) {
-      if (mark >= 0 && this.owner[mark] !== write && this.owner[mark] !== targetAbsent) return this.startNs[mark] as number;
+      if (mark >= 0 && this.owner[mark] !== write && this.owner[mark] !== targetAbsent)
+        return this.startNs[mark] as number;
     }
     return -Infinity;
   }
@@ -207,15 +291,45 @@ export class IntervalRule {
     const source = history.source[i];
     const ttlMs = history.f[owner] === kindCode.write ? (history.argument[owner] as number) : NaN;
     if (history.f[i] === kindCode.create) {
-      report({ kind: 'duplicated', rule: 'created-twice', subject: i, witness: owner, reason: 'a create took effect although the key was there before it and nothing removed it' });
+      report({
+        kind: 'duplicated',
+        rule: 'created-twice',
+        subject: i,
+        witness: owner,
+        reason: 'a create took effect although the key was there before it and nothing removed it',
+      });
     } else if (source === sourceCode.replica) {
-      report({ kind: 'diverged', rule: 'replica', subject: owner, witness: i, reason: 'a replica that has applied everything committed does not hold the key' });
+      report({
+        kind: 'diverged',
+        rule: 'replica',
+        subject: owner,
+        witness: i,
+        reason: 'a replica that has applied everything committed does not hold the key',
+      });
     } else if (ttlMs === ttlMs) {
-      report({ kind: 'ttl', rule: 'ttl-early', subject: owner, witness: i, reason: `a value with a time to live of ${ttlMs} ms was gone before it` });
+      report({
+        kind: 'ttl',
+        rule: 'ttl-early',
+        subject: owner,
+        witness: i,
+        reason: `a value with a time to live of ${ttlMs} ms was gone before it`,
+      });
     } else if (source === sourceCode.operation) {
-      report({ kind: 'stale', rule: 'interval', subject: owner, witness: i, reason: 'a read found nothing although a value was acknowledged or seen before it began and nothing removed it' });
+      report({
+        kind: 'stale',
+        rule: 'interval',
+        subject: owner,
+        witness: i,
+        reason: 'a read found nothing although a value was acknowledged or seen before it began and nothing removed it',
+      });
     } else {
-      report({ kind: 'lost', rule: 'interval', subject: owner, witness: i, reason: 'the read-back found nothing although the value was acknowledged or seen and nothing removed it' });
+      report({
+        kind: 'lost',
+        rule: 'interval',
+        subject: owner,
+        witness: i,
+        reason: 'the read-back found nothing although the value was acknowledged or seen and nothing removed it',
+      });
     }
   }
 
@@ -223,13 +337,37 @@ export class IntervalRule {
     const { history } = analysis;
     const observed = history.observed[i] as number;
     if (observed === observedCorrupt) {
-      report({ kind: 'corrupt', rule: 'checksum', subject: i, witness: -1, reason: 'a value was read that no operation can have written: its checksum fails' });
+      report({
+        kind: 'corrupt',
+        rule: 'checksum',
+        subject: i,
+        witness: -1,
+        reason: 'a value was read that no operation can have written: its checksum fails',
+      });
     } else if (observed === observedForeign) {
-      report({ kind: 'phantom', rule: 'unwritten-value', subject: i, witness: -1, reason: 'a value of another run was read' });
+      report({
+        kind: 'phantom',
+        rule: 'unwritten-value',
+        subject: i,
+        witness: -1,
+        reason: 'a value of another run was read',
+      });
     } else if (observed === observed) {
-      report({ kind: 'phantom', rule: 'unwritten-value', subject: i, witness: -1, reason: `a value was read that operation ${observed} did not write to this key` });
+      report({
+        kind: 'phantom',
+        rule: 'unwritten-value',
+        subject: i,
+        witness: -1,
+        reason: `a value was read that operation ${observed} did not write to this key`,
+      });
     } else if (!analysis.isCounter) {
-      report({ kind: 'phantom', rule: 'unwritten-value', subject: i, witness: -1, reason: 'a number was read from a key that nobody counts on' });
+      report({
+        kind: 'phantom',
+        rule: 'unwritten-value',
+        subject: i,
+        witness: -1,
+        reason: 'a number was read from a key that nobody counts on',
+      });
     }
   }
 
@@ -237,9 +375,11 @@ export class IntervalRule {
   private matchUnknownMakers(analysis: KeyAnalysis, report: (finding: RowFinding) => void): void {
     if (this.needsUnknown.length === 0) return;
     const { history } = analysis;
-    const untilNs = (i: number): number => (analysis.isMutator(i) ? (analysis.boundNs[i] as number) : (history.returnNs[i] as number));
+    const untilNs = (i: number): number =>
+      analysis.isMutator(i) ? (analysis.boundNs[i] as number) : (history.returnNs[i] as number);
     const needs: [row: number, mark: number][] = [];
-    for (let at = 0; at < this.needsUnknown.length; at += 2) needs.push([this.needsUnknown[at] as number, this.needsUnknown[at + 1] as number]);
+    for (let at = 0; at < this.needsUnknown.length; at += 2)
+      needs.push([this.needsUnknown[at] as number, this.needsUnknown[at + 1] as number]);
     needs.sort((a, b) => untilNs(a[0]) - untilNs(b[0]));
     this.unknownMakersNs.sort((a, b) => a - b);
     let used = 0;
@@ -259,7 +399,12 @@ export class IntervalRule {
 
   private valueBetween(afterNs: number, beforeNs: number): boolean {
     for (let mark = 0; mark < this.marks; mark++) {
-      if (this.owner[mark] !== targetAbsent && (this.startNs[mark] as number) > afterNs && (this.endNs[mark] as number) < beforeNs) return true;
+      if (
+        this.owner[mark] !== targetAbsent &&
+        (this.startNs[mark] as number) > afterNs &&
+        (this.endNs[mark] as number) < beforeNs
+      )
+        return true;
     }
     return false;
   }
@@ -277,7 +422,13 @@ export class IntervalRule {
     }
     const makers = this.deleteInvokeNs.length + this.expiring.length + this.unknownMakersNs.length;
     if (created > 1 + makers) {
-      report({ kind: 'duplicated', rule: 'created-twice', subject: last, witness: -1, reason: `${created} creates of one key took effect and only ${makers} deletes or expiries can have come between them` });
+      report({
+        kind: 'duplicated',
+        rule: 'created-twice',
+        subject: last,
+        witness: -1,
+        reason: `${created} creates of one key took effect and only ${makers} deletes or expiries can have come between them`,
+      });
     }
   }
 

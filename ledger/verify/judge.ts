@@ -62,7 +62,13 @@ export interface PartResult {
 }
 
 /** Judges the keys with keyId % parts == part. */
-export function judgePart(source: HistorySource, context: RunContext, options: JudgeOptions, part = 0, parts = 1): PartResult {
+export function judgePart(
+  source: HistorySource,
+  context: RunContext,
+  options: JudgeOptions,
+  part = 0,
+  parts = 1,
+): PartResult {
   const judge = new KeyJudge(options);
   const shadow = new ShadowCanary(options);
   const tally = newTally();
@@ -71,7 +77,10 @@ export function judgePart(source: HistorySource, context: RunContext, options: J
     judge.judge(history);
     let verdict: ReturnType<typeof searchKey> = 'not-applicable';
     if (!judge.witnessed && !history.canary && judge.findings.length === 0 && history.size > 0) {
-      verdict = options.searchBudget === null ? 'unknown' : searchKey(judge.analysis, options.searchBudget(), (finding) => judge.findings.push(finding));
+      verdict =
+        options.searchBudget === null
+          ? 'unknown'
+          : searchKey(judge.analysis, options.searchBudget(), (finding) => judge.findings.push(finding));
       if (options.searchBudget === null && !needsSearch(judge)) verdict = 'not-applicable';
     }
     const describe = (finding: RowFinding): Finding => describeFinding(finding, judge.analysis, source, context);
@@ -107,7 +116,12 @@ function needsSearch(judge: KeyJudge): boolean {
 }
 
 /** Draws the verdict from the parts' sum. */
-export function conclude(source: HistorySource, context: RunContext, result: PartResult, options: JudgeOptions): Judgement {
+export function conclude(
+  source: HistorySource,
+  context: RunContext,
+  result: PartResult,
+  options: JudgeOptions,
+): Judgement {
   const { tally } = result;
   for (const finding of checkCluster(source, context, tally, options.promises)) {
     countFinding(tally, finding.kind);
@@ -115,8 +129,12 @@ export function conclude(source: HistorySource, context: RunContext, result: Par
   }
   const missing = missingEvidence(source, context, tally, options);
   const down = notRecovered(context, tally, options);
-  const violations = [...tally.findingCounts].reduce((sum, [kind, count]) => (kind === 'unknown' ? sum : sum + count), 0);
-  const verdict: JudgedVerdict = violations > 0 ? 'violated' : down.length > 0 ? 'not-recovered' : missing.length > 0 ? 'inconclusive' : 'certified';
+  const violations = [...tally.findingCounts].reduce(
+    (sum, [kind, count]) => (kind === 'unknown' ? sum : sum + count),
+    0,
+  );
+  const verdict: JudgedVerdict =
+    violations > 0 ? 'violated' : down.length > 0 ? 'not-recovered' : missing.length > 0 ? 'inconclusive' : 'certified';
   return {
     verdict,
     exitCode: ({ violated: 1, 'not-recovered': 2, inconclusive: 3, certified: 0 } as const)[verdict],

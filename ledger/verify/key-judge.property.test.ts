@@ -13,10 +13,12 @@ describe('checkers of one key', () => {
     expect(counts.flagged / counts.bad).toBeGreaterThan(0.8);
   });
 
-  it('never flag a sound counter, and always one that lost or doubled an addition', () => expect(checkCounters(4_000, seed)).toBeGreaterThan(1_000));
+  it('never flag a sound counter, and always one that lost or doubled an addition', () =>
+    expect(checkCounters(4_000, seed)).toBeGreaterThan(1_000));
 
   it('report every planted fault as what it is', () => {
     const planted = checkPlanted(600, seed);
-    for (const kind of ['lost', 'stale', 'resurrected', 'phantom', 'duplicated', 'diverged', 'corrupt', 'reordered']) expect(planted.get(kind)).toBeGreaterThan(20);
+    for (const kind of ['lost', 'stale', 'resurrected', 'phantom', 'duplicated', 'diverged', 'corrupt', 'reordered'])
+      expect(planted.get(kind)).toBeGreaterThan(20);
   });
 });

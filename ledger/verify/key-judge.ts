@@ -92,9 +92,14 @@ export class KeyJudge {
     }
     const lacking = this.findings.filter((one) => one.kind === 'diverged' && one.rule === 'replica');
     const [first] = lacking;
-    if (first === undefined || lacking.length < answered || lacking.some((one) => one.subject !== first.subject)) return;
+    if (first === undefined || lacking.length < answered || lacking.some((one) => one.subject !== first.subject))
+      return;
     lost.add(first.subject);
-    this.findings.push({ ...first, kind: 'lost', reason: 'the key could not be read back, and every replica that answered lacks the write' });
+    this.findings.push({
+      ...first,
+      kind: 'lost',
+      reason: 'the key could not be read back, and every replica that answered lacks the write',
+    });
   }
 
   /** A compare-and-set that took effect, or a refused condition that names a version, saw the write behind it. */
@@ -104,7 +109,11 @@ export class KeyJudge {
     for (let i = 0; i < history.operationCount; i++) {
       const effect = witness.effect[i] as number;
       const expected = witness.codes.expected[i] as number;
-      const seen = analysis.isConditionWithVersion(i) ? (witness.codes.version[i] as number) : effect === effect ? expected : NaN;
+      const seen = analysis.isConditionWithVersion(i)
+        ? (witness.codes.version[i] as number)
+        : effect === effect
+          ? expected
+          : NaN;
       if (seen !== seen) continue;
       const rank = witness.rankOf(seen);
       const row = witness.isVersion(rank, seen) ? (witness.effectRows[rank] as number) : -1;
@@ -133,12 +142,17 @@ export class KeyJudge {
       if (f === kindCode.read || f === kindCode.delete || history.outcome[i] !== outcomeCode.ok) {
         this.status[i] = writeStatus.none;
       } else if ((analysis.lastSeenNs[i] as number) > -Infinity) this.status[i] = writeStatus.kept;
-      else if (this.readBack || latestCertainNs > (history.returnNs[i] as number) || (f === kindCode.write && history.argument[i] === history.argument[i])) {
+      else if (
+        this.readBack ||
+        latestCertainNs > (history.returnNs[i] as number) ||
+        (f === kindCode.write && history.argument[i] === history.argument[i])
+      ) {
         this.status[i] = writeStatus.superseded;
       } else this.status[i] = writeStatus.neverRead;
     }
     for (const finding of this.findings) {
-      if (finding.kind === 'lost' && finding.subject >= 0 && this.status[finding.subject] !== writeStatus.none) this.status[finding.subject] = writeStatus.lost;
+      if (finding.kind === 'lost' && finding.subject >= 0 && this.status[finding.subject] !== writeStatus.none)
+        this.status[finding.subject] = writeStatus.lost;
     }
   }
 

@@ -7,23 +7,85 @@ import { type MemoryKey, type MemoryRun, MemorySource } from './memory-source.ts
 const second = 1e9;
 
 function fault(stages: Partial<Record<FaultStage, number>>, overshoot: readonly number[] | null): FaultRow[] {
-  const rows = Object.entries(stages).map(
-    ([stage, atNs]): FaultRow => ({ faultId: 'F1', kind: 'kill', stage: stage as FaultStage, atNs, wallMs: 0, targets: ['n1', 'n2'], partitions: [], evidence: null }),
-  );
+  const rows = Object.entries(stages).map(([stage, atNs]): FaultRow => ({
+    faultId: 'F1',
+    kind: 'kill',
+    stage: stage as FaultStage,
+    atNs,
+    wallMs: 0,
+    targets: ['n1', 'n2'],
+    partitions: [],
+    evidence: null,
+  }));
   if (overshoot === null) return rows;
-  return [...rows, { faultId: 'F1', kind: 'kill', stage: 'overshoot', atNs: 21 * second, wallMs: 0, targets: ['n1', 'n2'], partitions: overshoot, evidence: null }];
+  return [
+    ...rows,
+    {
+      faultId: 'F1',
+      kind: 'kill',
+      stage: 'overshoot',
+      atNs: 21 * second,
+      wallMs: 0,
+      targets: ['n1', 'n2'],
+      partitions: overshoot,
+      evidence: null,
+    },
+  ];
 }
 
-const stages = { planned: 0, injected: 20 * second, confirmed: 20.5 * second, healed: 25 * second, 'heal-verified': 25.5 * second };
-const lostAt = (atNs: number, partition = 4): EpochChangeRow => ({ partition, epoch: 9, term: 3, node: null, incarnation: 1, kind: 'edge', health: 'Lost', atNs });
+const stages = {
+  planned: 0,
+  injected: 20 * second,
+  confirmed: 20.5 * second,
+  healed: 25 * second,
+  'heal-verified': 25.5 * second,
+};
+const lostAt = (atNs: number, partition = 4): EpochChangeRow => ({
+  partition,
+  epoch: 9,
+  term: 3,
+  node: null,
+  incarnation: 1,
+  kind: 'edge',
+  health: 'Lost',
+  atNs,
+});
 
 /** Written at `atNs` in partition 4, seen gone at `missedNs`. */
 const gone = (name: string, operationId: number, atNs: number, missedNs: number): MemoryKey => ({
   name,
   rows: [
-    { f: 'write', outcome: 'ok', operationId, invokeNs: atNs, returnNs: atNs + 10, version: [3, operationId], partition: 4, epoch: 3, node: 1 },
-    { f: 'read', outcome: 'ok', operationId: operationId + 100, invokeNs: missedNs, returnNs: missedNs + 10, observed: null, partition: 4, epoch: 9, node: 2 },
-    { f: 'read', outcome: 'ok', source: 'final', invokeNs: 90 * second, returnNs: 90 * second + 1, observed: null, partition: 4 },
+    {
+      f: 'write',
+      outcome: 'ok',
+      operationId,
+      invokeNs: atNs,
+      returnNs: atNs + 10,
+      version: [3, operationId],
+      partition: 4,
+      epoch: 3,
+      node: 1,
+    },
+    {
+      f: 'read',
+      outcome: 'ok',
+      operationId: operationId + 100,
+      invokeNs: missedNs,
+      returnNs: missedNs + 10,
+      observed: null,
+      partition: 4,
+      epoch: 9,
+      node: 2,
+    },
+    {
+      f: 'read',
+      outcome: 'ok',
+      source: 'final',
+      invokeNs: 90 * second,
+      returnNs: 90 * second + 1,
+      observed: null,
+      partition: 4,
+    },
   ],
 });
 
@@ -35,7 +97,13 @@ const run = (changes: Partial<MemoryRun> = {}): MemoryRun => ({
 });
 
 const judged = (given: MemoryRun, changes: Partial<JudgeOptions> = {}): Judgement =>
-  judgeRun(new MemorySource(given), { ...defaultJudgeOptions, minAckedInFaultWindows: 0, mayExceedBudget: true, mayLosePartitions: true, ...changes });
+  judgeRun(new MemorySource(given), {
+    ...defaultJudgeOptions,
+    minAckedInFaultWindows: 0,
+    mayExceedBudget: true,
+    mayLosePartitions: true,
+    ...changes,
+  });
 const reported = (given: MemoryRun): number => judged(given).counts.reportedLosses.get('lost') ?? 0;
 
 describe('a loss past the budget', () => {
@@ -69,7 +137,8 @@ describe('a loss past the budget', () => {
 });
 
 describe('what is missing where a partition is Lost', () => {
-  const gates = (changes: Partial<JudgeOptions>): readonly string[] => judged(run(), changes).missingEvidence.map((one) => one.gate);
+  const gates = (changes: Partial<JudgeOptions>): readonly string[] =>
+    judged(run(), changes).missingEvidence.map((one) => one.gate);
 
   it('going past the budget is a doubt unless it was asked for', () => {
     expect(gates({})).toEqual([]);
@@ -82,6 +151,8 @@ describe('what is missing where a partition is Lost', () => {
     expect(judged(run(), { mayLosePartitions: false }).notRecovered).toEqual(['Partition 4 is Lost at the end.']);
     expect(judged(run({ faults: fault(stages, null) })).notRecovered).toEqual(['Partition 4 is Lost at the end.']);
     const back = [lostAt(26 * second), { ...lostAt(70 * second), epoch: 10, health: 'Healthy' }];
-    expect(judged(run({ epochChanges: back }), { replicasPerKey: 3 }).missingEvidence.map((one) => one.gate)).toEqual(['replicas-not-asked']);
+    expect(judged(run({ epochChanges: back }), { replicasPerKey: 3 }).missingEvidence.map((one) => one.gate)).toEqual([
+      'replicas-not-asked',
+    ]);
   });
 });

@@ -12,15 +12,38 @@ function judge(...rows: HistoryRow[]): KeyJudge {
 }
 
 const kinds = (...rows: HistoryRow[]): string[] => judge(...rows).findings.map((finding) => finding.kind);
-const rules = (...rows: HistoryRow[]): string[] => judge(...rows).findings.map((finding) => `${finding.kind}/${finding.rule}`);
+const rules = (...rows: HistoryRow[]): string[] =>
+  judge(...rows).findings.map((finding) => `${finding.kind}/${finding.rule}`);
 
 type Extra = Partial<HistoryRow>;
-const ok = (f: HistoryRow['f'], invokeNs: number, returnNs: number, extra: Extra = {}): HistoryRow => ({ f, outcome: 'ok', invokeNs, returnNs, ...extra });
-const info = (f: HistoryRow['f'], invokeNs: number, extra: Extra = {}): HistoryRow => ({ f, outcome: 'info', invokeNs, returnNs: invokeNs + 5, ...extra });
-const fail = (f: HistoryRow['f'], invokeNs: number, returnNs: number, extra: Extra = {}): HistoryRow => ({ f, outcome: 'fail', invokeNs, returnNs, why: 1, ...extra });
-const read = (invokeNs: number, returnNs: number, observed: number | null, extra: Extra = {}): HistoryRow => ok('read', invokeNs, returnNs, { observed, ...extra });
-const final = (invokeNs: number, observed: number | null, extra: Extra = {}): HistoryRow => read(invokeNs, invokeNs + 1, observed, { source: 'final', ...extra });
-const replica = (invokeNs: number, observed: number | null, extra: Extra = {}): HistoryRow => read(invokeNs, invokeNs, observed, { source: 'replica', node: 1, ...extra });
+const ok = (f: HistoryRow['f'], invokeNs: number, returnNs: number, extra: Extra = {}): HistoryRow => ({
+  f,
+  outcome: 'ok',
+  invokeNs,
+  returnNs,
+  ...extra,
+});
+const info = (f: HistoryRow['f'], invokeNs: number, extra: Extra = {}): HistoryRow => ({
+  f,
+  outcome: 'info',
+  invokeNs,
+  returnNs: invokeNs + 5,
+  ...extra,
+});
+const fail = (f: HistoryRow['f'], invokeNs: number, returnNs: number, extra: Extra = {}): HistoryRow => ({
+  f,
+  outcome: 'fail',
+  invokeNs,
+  returnNs,
+  why: 1,
+  ...extra,
+});
+const read = (invokeNs: number, returnNs: number, observed: number | null, extra: Extra = {}): HistoryRow =>
+  ok('read', invokeNs, returnNs, { observed, ...extra });
+const final = (invokeNs: number, observed: number | null, extra: Extra = {}): HistoryRow =>
+  read(invokeNs, invokeNs + 1, observed, { source: 'final', ...extra });
+const replica = (invokeNs: number, observed: number | null, extra: Extra = {}): HistoryRow =>
+  read(invokeNs, invokeNs, observed, { source: 'replica', node: 1, ...extra });
 
 describe('final values', () => {
   it('keeps an acknowledged write that is read back', () => {
@@ -64,8 +87,19 @@ describe('final values', () => {
   it('allows absence after an unknown delete, once', () => {
     expect(kinds(ok('write', 0, 10), info('delete', 20), final(100, null))).toEqual([]);
     expect(kinds(info('delete', 0), ok('write', 20, 30), final(100, null))).toEqual([]);
-    expect(kinds(info('delete', 0), ok('write', 20, 30), read(40, 50, null), ok('write', 60, 70), final(100, null))).toEqual(['lost']);
-    expect(kinds(info('delete', 0), info('delete', 5), ok('write', 20, 30), read(40, 50, null), ok('write', 60, 70), final(100, null))).toEqual([]);
+    expect(
+      kinds(info('delete', 0), ok('write', 20, 30), read(40, 50, null), ok('write', 60, 70), final(100, null)),
+    ).toEqual(['lost']);
+    expect(
+      kinds(
+        info('delete', 0),
+        info('delete', 5),
+        ok('write', 20, 30),
+        read(40, 50, null),
+        ok('write', 60, 70),
+        final(100, null),
+      ),
+    ).toEqual([]);
   });
 
   it('calls a deleted value that is back resurrected', () => {
@@ -95,7 +129,11 @@ describe('evidence per write', () => {
   });
 
   it('counts a write that a compare-and-set named', () => {
-    const result = judge(ok('write', 0, 10, { version: [1, 1] }), ok('cas', 20, 30, { version: [1, 2], expected: [1, 1] }), final(100, 2, { version: [1, 2] }));
+    const result = judge(
+      ok('write', 0, 10, { version: [1, 1] }),
+      ok('cas', 20, 30, { version: [1, 2], expected: [1, 1] }),
+      final(100, 2, { version: [1, 2] }),
+    );
     expect([...result.status.slice(0, 2)]).toEqual([writeStatus.kept, writeStatus.kept]);
   });
 
@@ -109,8 +147,12 @@ describe('reads during the run', () => {
   it('finds stale and non-monotone reads', () => {
     expect(kinds(ok('write', 0, 10), ok('write', 20, 30), read(40, 50, 1), final(100, 2))).toEqual(['stale']);
     expect(kinds(ok('write', 0, 10), read(40, 50, null), final(100, 1))).toEqual(['stale']);
-    expect(kinds(ok('write', 0, 10), info('write', 20), read(30, 40, 2), read(50, 60, 1), final(100, 2))).toEqual(['non-monotone']);
-    expect(rules(info('write', 0), info('write', 1), read(30, 40, 1), read(50, 60, 2), read(70, 80, 1))).toEqual(['non-monotone/interval']);
+    expect(kinds(ok('write', 0, 10), info('write', 20), read(30, 40, 2), read(50, 60, 1), final(100, 2))).toEqual([
+      'non-monotone',
+    ]);
+    expect(rules(info('write', 0), info('write', 1), read(30, 40, 1), read(50, 60, 2), read(70, 80, 1))).toEqual([
+      'non-monotone/interval',
+    ]);
   });
 
   it('allows a read that overlaps the write', () => {
@@ -122,7 +164,9 @@ describe('versions as witness', () => {
   const v = (minor: number): Extra => ({ version: [1, minor] });
 
   it('calls one value under two versions duplicated', () => {
-    expect(rules(ok('write', 0, 10, v(1)), read(20, 30, 1, v(1)), read(40, 50, 1, v(2)))).toEqual(['duplicated/two-versions']);
+    expect(rules(ok('write', 0, 10, v(1)), read(20, 30, 1, v(1)), read(40, 50, 1, v(2)))).toEqual([
+      'duplicated/two-versions',
+    ]);
   });
 
   it('finds two effects under one version', () => {
@@ -131,7 +175,9 @@ describe('versions as witness', () => {
 
   it('finds an order against real time, though another order would explain the values', () => {
     expect(rules(ok('write', 0, 10, v(2)), ok('write', 20, 30, v(1)))).toEqual(['not-linearizable/version-witness']);
-    expect(rules(ok('write', 0, 10, v(5)), ok('write', 20, 30, v(4)), final(100, 2, v(4)))).toContain('not-linearizable/version-witness');
+    expect(rules(ok('write', 0, 10, v(5)), ok('write', 20, 30, v(4)), final(100, 2, v(4)))).toContain(
+      'not-linearizable/version-witness',
+    );
   });
 
   it('finds a read that goes back, which times alone allow', () => {
@@ -140,26 +186,44 @@ describe('versions as witness', () => {
   });
 
   it('wants a compare-and-set right after the version that it expected', () => {
-    const cas = (minor: number, expected: number): HistoryRow => ok('cas', 40, 50, { version: [1, minor], expected: [1, expected] });
+    const cas = (minor: number, expected: number): HistoryRow =>
+      ok('cas', 40, 50, { version: [1, minor], expected: [1, expected] });
     expect(rules(ok('write', 0, 10, v(1)), cas(2, 1))).toEqual([]);
-    expect(rules(ok('write', 0, 10, v(1)), ok('write', 20, 45, v(2)), cas(3, 1))).toEqual(['not-linearizable/cas-predecessor']);
-    expect(rules(ok('write', 0, 10, v(1)), ok('delete', 20, 30, v(2)), cas(3, 2))).toEqual(['not-linearizable/cas-predecessor']);
+    expect(rules(ok('write', 0, 10, v(1)), ok('write', 20, 45, v(2)), cas(3, 1))).toEqual([
+      'not-linearizable/cas-predecessor',
+    ]);
+    expect(rules(ok('write', 0, 10, v(1)), ok('delete', 20, 30, v(2)), cas(3, 2))).toEqual([
+      'not-linearizable/cas-predecessor',
+    ]);
     expect(rules(ok('write', 0, 10, v(1)), cas(9, 7))).toEqual(['not-linearizable/cas-predecessor']);
     // An unknown write may have had the version that it names.
     expect(rules(ok('write', 0, 10, v(1)), info('write', 15), cas(9, 7))).toEqual([]);
   });
 
   it('finds a condition refused although it held', () => {
-    expect(rules(ok('write', 0, 10, v(1)), fail('cas', 20, 30, { why: 0, version: [1, 1], expected: [1, 1] }))).toEqual(['not-linearizable/condition-refused']);
+    expect(rules(ok('write', 0, 10, v(1)), fail('cas', 20, 30, { why: 0, version: [1, 1], expected: [1, 1] }))).toEqual(
+      ['not-linearizable/condition-refused'],
+    );
   });
 
   it('takes a repeated delete for what it is: an absence seen', () => {
-    expect(rules(ok('write', 0, 10, v(1)), ok('delete', 20, 30, v(2)), ok('delete', 40, 50, v(2)), final(100, null, v(2)))).toEqual([]);
+    expect(
+      rules(ok('write', 0, 10, v(1)), ok('delete', 20, 30, v(2)), ok('delete', 40, 50, v(2)), final(100, null, v(2))),
+    ).toEqual([]);
   });
 
   it('finds an absence between two versions that nothing explains', () => {
-    expect(rules(ok('write', 0, 10, v(1)), ok('cas', 5, 60, { version: [1, 2], expected: [1, 1] }), read(20, 30, null), read(40, 50, 1, v(1)))).toContain('stale/interval');
-    expect(rules(ok('write', 0, 50, v(1)), read(10, 20, 1, v(1)), read(30, 40, null), read(60, 70, 1, v(1)))).toContain('stale/interval');
+    expect(
+      rules(
+        ok('write', 0, 10, v(1)),
+        ok('cas', 5, 60, { version: [1, 2], expected: [1, 1] }),
+        read(20, 30, null),
+        read(40, 50, 1, v(1)),
+      ),
+    ).toContain('stale/interval');
+    expect(rules(ok('write', 0, 50, v(1)), read(10, 20, 1, v(1)), read(30, 40, null), read(60, 70, 1, v(1)))).toContain(
+      'stale/interval',
+    );
   });
 });
 
@@ -169,19 +233,33 @@ describe('exactly once', () => {
     expect(kinds(ok('create', 0, 20), ok('create', 5, 30), final(100, 2))).toEqual(['duplicated']);
     expect(kinds(ok('create', 0, 10), ok('create', 20, 30), final(100, 2))).toContain('duplicated');
     expect(kinds(ok('create', 0, 10), ok('delete', 15, 18), ok('create', 20, 30), final(100, 3))).toEqual([]);
-    expect(kinds(ok('create', 0, 10, { version: [1, 1] }), info('delete', 15), ok('create', 20, 30, { version: [1, 5] }), final(100, 3))).toEqual([]);
+    expect(
+      kinds(
+        ok('create', 0, 10, { version: [1, 1] }),
+        info('delete', 15),
+        ok('create', 20, 30, { version: [1, 5] }),
+        final(100, 3),
+      ),
+    ).toEqual([]);
   });
 
   it('keeps counters between what was acknowledged and what may have happened', () => {
-    const add = (invokeNs: number, argument: number, extra: Extra = {}): HistoryRow => ok('add', invokeNs, invokeNs + 5, { argument, ...extra });
-    const sum = (invokeNs: number, number: number, extra: Extra = {}): HistoryRow => ok('read', invokeNs, invokeNs + 1, { number, source: 'final', ...extra });
+    const add = (invokeNs: number, argument: number, extra: Extra = {}): HistoryRow =>
+      ok('add', invokeNs, invokeNs + 5, { argument, ...extra });
+    const sum = (invokeNs: number, number: number, extra: Extra = {}): HistoryRow =>
+      ok('read', invokeNs, invokeNs + 1, { number, source: 'final', ...extra });
     expect(kinds(add(0, 3), add(10, 4), sum(100, 7))).toEqual([]);
     expect(kinds(add(0, 3), add(10, 4), sum(100, 3))).toEqual(['lost']);
     expect(kinds(add(0, 3), add(10, 4), sum(100, 11))).toEqual(['duplicated']);
     expect(kinds(add(0, 3), info('add', 10, { argument: 4 }), sum(100, 7))).toEqual([]);
     expect(kinds(add(0, 3), info('add', 10, { argument: 4 }), sum(100, 11))).toEqual(['duplicated']);
     // By version: the unknown 4 came and went again, which hides a lost 4.
-    const versioned = [add(0, 3, { version: [1, 1], number: 3 }), info('add', 10, { argument: 4 }), add(20, 4, { version: [1, 3], number: 11 }), sum(100, 7, { version: [1, 3] })];
+    const versioned = [
+      add(0, 3, { version: [1, 1], number: 3 }),
+      info('add', 10, { argument: 4 }),
+      add(20, 4, { version: [1, 3], number: 11 }),
+      sum(100, 7, { version: [1, 3] }),
+    ];
     expect(kinds(...versioned)).toEqual(['lost']);
   });
 });
@@ -209,7 +287,9 @@ describe('replicas', () => {
   it('are judged once they have applied what was committed', () => {
     expect(kinds(ok('write', 0, 10), ok('write', 20, 30), final(100, 2), replica(110, 2))).toEqual([]);
     expect(kinds(ok('write', 0, 10), ok('write', 20, 30), final(100, 2), replica(110, 1))).toEqual(['diverged']);
-    expect(kinds(ok('write', 0, 10), ok('write', 20, 30), final(100, 2), replica(110, 1, { behind: true }))).toEqual([]);
+    expect(kinds(ok('write', 0, 10), ok('write', 20, 30), final(100, 2), replica(110, 1, { behind: true }))).toEqual(
+      [],
+    );
     expect(kinds(ok('write', 0, 10), final(100, 1), replica(110, null))).toEqual(['diverged']);
     expect(kinds(ok('write', 0, 10), ok('delete', 20, 30), final(100, null), replica(110, 1))).toEqual(['resurrected']);
   });

@@ -46,7 +46,9 @@ export class RunContext {
 
   constructor(source: HistorySource) {
     this.faults = foldFaults(source.faults());
-    this.injected = this.faults.filter((fault) => fault.injectedNs !== null).sort((a, b) => (a.injectedNs ?? 0) - (b.injectedNs ?? 0));
+    this.injected = this.faults
+      .filter((fault) => fault.injectedNs !== null)
+      .sort((a, b) => (a.injectedNs ?? 0) - (b.injectedNs ?? 0));
     this.epochChanges = [...source.epochChanges()];
     this.foldLost();
     const lists = new Map<number, number[]>();
@@ -100,7 +102,9 @@ export class RunContext {
 
   /** Ids of the faults open at some moment of [fromNs, toNs]. */
   openFaults(fromNs: number, toNs: number): string[] {
-    return this.injected.filter((fault) => (fault.injectedNs as number) <= toNs && (fault.healedNs ?? Infinity) >= fromNs).map((fault) => fault.faultId);
+    return this.injected
+      .filter((fault) => (fault.injectedNs as number) <= toNs && (fault.healedNs ?? Infinity) >= fromNs)
+      .map((fault) => fault.faultId);
   }
 }
 
@@ -121,21 +125,54 @@ function foldFaults(rows: Iterable<FaultRow>): FaultSpan[] {
   for (const row of rows) {
     let span = spans.get(row.faultId);
     if (span === undefined) {
-      span = { faultId: row.faultId, kind: row.kind, targets: row.targets, partitions: [], plannedNs: null, injectedNs: null, confirmedNs: null, healedNs: null, healVerifiedNs: null, skipped: false, overshoot: false, overshootPartitions: [] };
+      span = {
+        faultId: row.faultId,
+        kind: row.kind,
+        targets: row.targets,
+        partitions: [],
+        plannedNs: null,
+        injectedNs: null,
+        confirmedNs: null,
+        healedNs: null,
+        healVerifiedNs: null,
+        skipped: false,
+        overshoot: false,
+        overshootPartitions: [],
+      };
       spans.set(row.faultId, span);
     }
     if (row.targets.length > 0) span.targets = row.targets;
     if (row.partitions !== undefined && row.stage !== 'overshoot') span.partitions = row.partitions;
     switch (row.stage) {
-      case 'planned': span.plannedNs ??= row.atNs; break;
-      case 'injected': span.injectedNs ??= row.atNs; break;
-      case 'confirmed': span.confirmedNs ??= row.atNs; break;
-      case 'healed': span.healedNs = row.atNs; break;
-      case 'heal-verified': span.healVerifiedNs = row.atNs; break;
-      case 'skipped': case 'failed': span.skipped = true; break;
+      case 'planned':
+        span.plannedNs ??= row.atNs;
+        break;
+      case 'injected':
+        span.injectedNs ??= row.atNs;
+        break;
+      case 'confirmed':
+        span.confirmedNs ??= row.atNs;
+        break;
+      case 'healed':
+        span.healedNs = row.atNs;
+        break;
+      case 'heal-verified':
+        span.healVerifiedNs = row.atNs;
+        break;
+      case 'skipped':
+      case 'failed':
+        span.skipped = true;
+        break;
       case 'overshoot':
         span.overshoot = true;
         span.overshootPartitions = [...span.overshootPartitions, ...(row.partitions ?? [])];
+        break;
+      case 'changed':
+      case 'injecting':
+      case 'unconfirmed':
+      case 'healing':
+      case 'heal-unverified':
+        // Told in the journal, of no weight for a verdict.
         break;
     }
   }

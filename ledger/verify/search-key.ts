@@ -12,7 +12,11 @@ import { checkRegister, type RegisterOperation } from './search/check-register.t
 export type SearchVerdict = 'valid' | 'invalid' | 'unknown' | 'not-applicable';
 
 /** Decides the analysed key by search; a violation goes to `report`. */
-export function searchKey(analysis: KeyAnalysis, budget: SearchBudget, report: (finding: RowFinding) => void): SearchVerdict {
+export function searchKey(
+  analysis: KeyAnalysis,
+  budget: SearchBudget,
+  report: (finding: RowFinding) => void,
+): SearchVerdict {
   const { history } = analysis;
   const operations: RegisterOperation[] = [];
   const rows: number[] = [];
@@ -20,7 +24,12 @@ export function searchKey(analysis: KeyAnalysis, budget: SearchBudget, report: (
   for (let i = 0; i < history.size; i++) {
     const f = history.f[i];
     const outcome = history.outcome[i];
-    if (history.source[i] === sourceCode.replica || outcome === outcomeCode.fail || (f === kindCode.read && outcome !== outcomeCode.ok)) continue;
+    if (
+      history.source[i] === sourceCode.replica ||
+      outcome === outcomeCode.fail ||
+      (f === kindCode.read && outcome !== outcomeCode.ok)
+    )
+      continue;
     const expected = history.expectedMajor[i] as number;
     const ttl = f === kindCode.write && history.argument[i] === history.argument[i];
     if (ttl || f === kindCode.cas || expected === expected) return 'not-applicable';
@@ -31,7 +40,11 @@ export function searchKey(analysis: KeyAnalysis, budget: SearchBudget, report: (
       const target = analysis.target[i] as number;
       // What names no write of this key was reported already.
       if (target < targetAbsent) continue;
-      operations.push({ ...base, f: 'read', value: target === targetAbsent ? null : String(history.operationId[target]) });
+      operations.push({
+        ...base,
+        f: 'read',
+        value: target === targetAbsent ? null : String(history.operationId[target]),
+      });
     } else if (f === kindCode.delete) operations.push({ ...base, f: 'delete' });
     else if (f === kindCode.create) operations.push({ ...base, f: 'cas', value: own, expected: null });
     else operations.push({ ...base, f: 'write', value: own });

@@ -73,7 +73,10 @@ export function recoveryTimes(tally: Tally, context: RunContext): RecoveryTime[]
     const own = context.epochChanges.filter((change) => (change.partition ?? -1) === partition);
     changes.set(partition, {
       atNs: Float64Array.from(own, (change) => change.atNs).sort(),
-      healthyNs: Float64Array.from(own.filter((change) => change.health === 'Healthy'), (change) => change.atNs).sort(),
+      healthyNs: Float64Array.from(
+        own.filter((change) => change.health === 'Healthy'),
+        (change) => change.atNs,
+      ).sort(),
     });
   }
   const times: RecoveryTime[] = [];
@@ -81,14 +84,22 @@ export function recoveryTimes(tally: Tally, context: RunContext): RecoveryTime[]
     const fromNs = fault.injectedNs as number;
     const toNs = fault.healVerifiedNs ?? fault.healedNs ?? Infinity;
     const touched = new Set(fault.partitions);
-    for (const [partition, { atNs }] of changes) if (countAtMost(atNs, toNs) > countAtMost(atNs, fromNs)) touched.add(partition);
+    for (const [partition, { atNs }] of changes)
+      if (countAtMost(atNs, toNs) > countAtMost(atNs, fromNs)) touched.add(partition);
     for (const partition of [...touched].sort((a, b) => a - b)) {
       const acks = tally.firstAckNs.get(partition);
       let first = Infinity;
-      for (let later = index; acks !== undefined && later < acks.length; later++) first = Math.min(first, acks[later] as number);
+      for (let later = index; acks !== undefined && later < acks.length; later++)
+        first = Math.min(first, acks[later] as number);
       const healthy = changes.get(partition)?.healthyNs ?? new Float64Array(0);
       const backNs = healthy[countAtMost(healthy, fromNs)];
-      times.push({ faultId: fault.faultId, kind: fault.kind, partition, firstAckNs: first === Infinity ? null : first - fromNs, healthyNs: backNs === undefined ? null : backNs - fromNs });
+      times.push({
+        faultId: fault.faultId,
+        kind: fault.kind,
+        partition,
+        firstAckNs: first === Infinity ? null : first - fromNs,
+        healthyNs: backNs === undefined ? null : backNs - fromNs,
+      });
     }
   }
   return times;

@@ -68,11 +68,43 @@ export interface Tally {
 
 export function newTally(): Tally {
   return {
-    keys: 0, canaryKeys: 0, retiredKeys: 0, writtenKeys: 0, expectedReadBack: 0, doneReadBack: 0, notReadBack: [], notReadBackCount: 0,
-    replicasAsked: 0, replicasAnswered: 0, replicasBehind: 0, leastReplicas: Infinity, operations: operationCodes.map(() => [0, 0, 0]),
-    acknowledgedWrites: 0, acknowledgedDeletes: 0, kept: 0, superseded: 0, neverRead: 0, lost: 0, exposed: 0, exposedBy: new Map(),
-    ackedInFaultWindows: 0, firstAckNs: new Map(), servedBy: new Map(), servedTwice: new Map(), unwitnessedKeys: 0, searchedKeys: 0, undecidedKeys: [], undecidedCount: 0,
-    finalReadsFailedOnly: new Map(), findings: [], findingCounts: new Map(), reportedLosses: new Map(), findingsDropped: 0, canaryFindings: [], extremes: { attempts: 0, durationNs: 0 }, longestHistory: 0,
+    keys: 0,
+    canaryKeys: 0,
+    retiredKeys: 0,
+    writtenKeys: 0,
+    expectedReadBack: 0,
+    doneReadBack: 0,
+    notReadBack: [],
+    notReadBackCount: 0,
+    replicasAsked: 0,
+    replicasAnswered: 0,
+    replicasBehind: 0,
+    leastReplicas: Infinity,
+    operations: operationCodes.map(() => [0, 0, 0]),
+    acknowledgedWrites: 0,
+    acknowledgedDeletes: 0,
+    kept: 0,
+    superseded: 0,
+    neverRead: 0,
+    lost: 0,
+    exposed: 0,
+    exposedBy: new Map(),
+    ackedInFaultWindows: 0,
+    firstAckNs: new Map(),
+    servedBy: new Map(),
+    servedTwice: new Map(),
+    unwitnessedKeys: 0,
+    searchedKeys: 0,
+    undecidedKeys: [],
+    undecidedCount: 0,
+    finalReadsFailedOnly: new Map(),
+    findings: [],
+    findingCounts: new Map(),
+    reportedLosses: new Map(),
+    findingsDropped: 0,
+    canaryFindings: [],
+    extremes: { attempts: 0, durationNs: 0 },
+    longestHistory: 0,
   };
 }
 
@@ -84,9 +116,15 @@ export function countFinding(tally: Tally, kind: FindingKind): void {
 function firstAbsentNs(history: KeyHistory, write: number): number {
   let first = Infinity;
   for (let i = 0; i < history.size; i++) {
-    if (history.f[i] !== kindCode.read || history.outcome[i] !== outcomeCode.ok || history.source[i] === sourceCode.replica) continue;
+    if (
+      history.f[i] !== kindCode.read ||
+      history.outcome[i] !== outcomeCode.ok ||
+      history.source[i] === sourceCode.replica
+    )
+      continue;
     const isAbsent = Number.isNaN(history.observed[i]) && Number.isNaN(history.number[i]);
-    if (isAbsent && (history.invokeNs[i] as number) > (history.returnNs[write] as number)) first = Math.min(first, history.returnNs[i] as number);
+    if (isAbsent && (history.invokeNs[i] as number) > (history.returnNs[write] as number))
+      first = Math.min(first, history.returnNs[i] as number);
   }
   return first;
 }
@@ -131,7 +169,8 @@ function countAcknowledged(tally: Tally, judge: KeyJudge, history: KeyHistory, c
     const place = partition * 4294967296 + epoch;
     const known = tally.servedBy.get(place);
     if (known === undefined) tally.servedBy.set(place, node);
-    else if (known !== node && !tally.servedTwice.has(place)) tally.servedTwice.set(place, [known, node, history.operationId[i] as number]);
+    else if (known !== node && !tally.servedTwice.has(place))
+      tally.servedTwice.set(place, [known, node, history.operationId[i] as number]);
   }
   if (history.f[i] === kindCode.delete) {
     tally.acknowledgedDeletes++;
@@ -152,6 +191,9 @@ function countAcknowledged(tally: Tally, judge: KeyJudge, history: KeyHistory, c
     case writeStatus.lost:
       tally.lost++;
       countExposure(tally, context, partition, returnNs, Infinity);
+      return;
+    default:
+    // No write: it has no fate.
   }
 }
 
@@ -188,7 +230,13 @@ function countFirstAck(tally: Tally, context: RunContext, partition: number, inv
   if (returnNs < (first[low - 1] as number)) first[low - 1] = returnNs;
 }
 
-function countReadBack(tally: Tally, judge: KeyJudge, history: KeyHistory, context: RunContext, written: boolean): void {
+function countReadBack(
+  tally: Tally,
+  judge: KeyJudge,
+  history: KeyHistory,
+  context: RunContext,
+  written: boolean,
+): void {
   if (!written) return;
   tally.writtenKeys++;
   if (!history.retired || !judge.readBack) {
@@ -219,20 +267,49 @@ function countReadBack(tally: Tally, judge: KeyJudge, history: KeyHistory, conte
 
 /** Adds the counts of another part. */
 export function mergeTally(into: Tally, from: Tally): void {
-  const sums = ['keys', 'canaryKeys', 'retiredKeys', 'writtenKeys', 'expectedReadBack', 'doneReadBack', 'notReadBackCount', 'replicasAsked', 'replicasAnswered', 'replicasBehind', 'acknowledgedWrites', 'acknowledgedDeletes', 'kept', 'superseded', 'neverRead', 'lost', 'exposed', 'ackedInFaultWindows', 'findingsDropped', 'unwitnessedKeys', 'searchedKeys', 'undecidedCount'] as const;
+  const sums = [
+    'keys',
+    'canaryKeys',
+    'retiredKeys',
+    'writtenKeys',
+    'expectedReadBack',
+    'doneReadBack',
+    'notReadBackCount',
+    'replicasAsked',
+    'replicasAnswered',
+    'replicasBehind',
+    'acknowledgedWrites',
+    'acknowledgedDeletes',
+    'kept',
+    'superseded',
+    'neverRead',
+    'lost',
+    'exposed',
+    'ackedInFaultWindows',
+    'findingsDropped',
+    'unwitnessedKeys',
+    'searchedKeys',
+    'undecidedCount',
+  ] as const;
   for (const name of sums) into[name] += from[name];
   into.leastReplicas = Math.min(into.leastReplicas, from.leastReplicas);
-  into.extremes = { attempts: Math.max(into.extremes.attempts, from.extremes.attempts), durationNs: Math.max(into.extremes.durationNs, from.extremes.durationNs) };
+  into.extremes = {
+    attempts: Math.max(into.extremes.attempts, from.extremes.attempts),
+    durationNs: Math.max(into.extremes.durationNs, from.extremes.durationNs),
+  };
   into.longestHistory = Math.max(into.longestHistory, from.longestHistory);
   into.notReadBack = [...into.notReadBack, ...from.notReadBack].slice(0, maxNamedKeys);
   into.undecidedKeys = [...into.undecidedKeys, ...from.undecidedKeys].slice(0, maxNamedKeys);
   into.findings = [...into.findings, ...from.findings].slice(0, maxFindings);
   into.canaryFindings.push(...from.canaryFindings);
   for (const [f, outcomes] of from.operations.entries()) {
-    for (const [outcome, count] of outcomes.entries()) (into.operations[f] as number[])[outcome] = ((into.operations[f] as number[])[outcome] as number) + count;
+    for (const [outcome, count] of outcomes.entries())
+      (into.operations[f] as number[])[outcome] = ((into.operations[f] as number[])[outcome] as number) + count;
   }
-  for (const [kind, count] of from.reportedLosses) into.reportedLosses.set(kind, (into.reportedLosses.get(kind) ?? 0) + count);
-  for (const [kind, count] of from.findingCounts) into.findingCounts.set(kind, (into.findingCounts.get(kind) ?? 0) + count);
+  for (const [kind, count] of from.reportedLosses)
+    into.reportedLosses.set(kind, (into.reportedLosses.get(kind) ?? 0) + count);
+  for (const [kind, count] of from.findingCounts)
+    into.findingCounts.set(kind, (into.findingCounts.get(kind) ?? 0) + count);
   mergeArrays(into.exposedBy, from.exposedBy, (a, b) => a + b);
   mergeArrays(into.firstAckNs, from.firstAckNs, Math.min);
   for (const [place, twice] of from.servedTwice) into.servedTwice.set(place, twice);
@@ -246,7 +323,11 @@ export function mergeTally(into: Tally, from: Tally): void {
   }
 }
 
-function mergeArrays(into: Map<number, Float64Array>, from: Map<number, Float64Array>, combine: (a: number, b: number) => number): void {
+function mergeArrays(
+  into: Map<number, Float64Array>,
+  from: Map<number, Float64Array>,
+  combine: (a: number, b: number) => number,
+): void {
   for (const [key, list] of from) {
     const known = into.get(key);
     if (known === undefined) into.set(key, list);

@@ -37,7 +37,8 @@ export class VersionCodes {
       const major = history.major[i] as number;
       const expectedMajor = history.expectedMajor[i] as number;
       if (major === major) pairs.push([major, history.minor[i] as number, this.version, i]);
-      if (expectedMajor === expectedMajor) pairs.push([expectedMajor, history.expectedMinor[i] as number, this.expected, i]);
+      if (expectedMajor === expectedMajor)
+        pairs.push([expectedMajor, history.expectedMinor[i] as number, this.expected, i]);
     }
     pairs.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     let rank = -1;
@@ -49,4 +50,5 @@ export class VersionCodes {
   }
 }
 
-const tooLarge = (major: number, minor: number): boolean => major >= majorLimit || minor >= minorLimit || major < 0 || minor < 0;
+const tooLarge = (major: number, minor: number): boolean =>
+  major >= majorLimit || minor >= minorLimit || major < 0 || minor < 0;

@@ -36,7 +36,12 @@ export class AbsenceWitness {
   private readonly needs = new Map<number, Need>();
   private ceilings = new Float64Array(64);
 
-  check(witness: WitnessView, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
+  check(
+    witness: WitnessView,
+    analysis: KeyAnalysis,
+    flagged: ReadonlySet<number>,
+    report: (finding: RowFinding) => void,
+  ): void {
     this.needs.clear();
     this.fixedNeeds(witness, analysis);
     this.floatingNeeds(witness, analysis, flagged, report);
@@ -85,7 +90,12 @@ export class AbsenceWitness {
     return ttlMs === ttlMs && (history.invokeNs[row] as number) + ttlMs * millisecondNs <= untilNs;
   }
 
-  private floatingNeeds(witness: WitnessView, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
+  private floatingNeeds(
+    witness: WitnessView,
+    analysis: KeyAnalysis,
+    flagged: ReadonlySet<number>,
+    report: (finding: RowFinding) => void,
+  ): void {
     const { history } = analysis;
     const floating: number[] = [];
     for (let i = 0; i < history.size; i++) {
@@ -102,13 +112,24 @@ export class AbsenceWitness {
       const floor = witness.floor[i] as number;
       // The last gap that ends at or before the ceiling, and the first whose absence is not before the floor.
       const ceiling = this.ceilingAfter(analysis, untilNs);
-      const lastGap = ceiling === Infinity ? witness.versionCount - 1 : ceiling % 4 >= 2 ? ceiling >> 2 : (ceiling >> 2) - (this.ceilingShowsAbsence(witness, ceiling) ? 0 : 1);
+      const lastGap =
+        ceiling === Infinity
+          ? witness.versionCount - 1
+          : ceiling % 4 >= 2
+            ? ceiling >> 2
+            : (ceiling >> 2) - (this.ceilingShowsAbsence(witness, ceiling) ? 0 : 1);
       const firstGap = floor === -Infinity ? -1 : floor >> 2;
       if (this.anyFree(witness, analysis, firstGap, lastGap, untilNs)) continue;
       if (opened >= firstGap && opened <= lastGap) continue;
       if (this.fixedBetween(firstGap, lastGap)) continue;
       if (lastGap < firstGap) {
-        report({ kind: 'stale', rule: 'version-witness', subject: i, witness: -1, reason: 'a read found nothing, and the versions leave no moment at which the key was absent' });
+        report({
+          kind: 'stale',
+          rule: 'version-witness',
+          subject: i,
+          witness: -1,
+          reason: 'a read found nothing, and the versions leave no moment at which the key was absent',
+        });
         continue;
       }
       opened = lastGap;
@@ -121,7 +142,13 @@ export class AbsenceWitness {
     return ceiling % 4 === 1 && witness.states[ceiling >> 2] !== stateCode.present;
   }
 
-  private anyFree(witness: WitnessView, analysis: KeyAnalysis, firstGap: number, lastGap: number, untilNs: number): boolean {
+  private anyFree(
+    witness: WitnessView,
+    analysis: KeyAnalysis,
+    firstGap: number,
+    lastGap: number,
+    untilNs: number,
+  ): boolean {
     for (let gap = firstGap; gap <= lastGap; gap++) if (this.isFree(witness, analysis, gap, untilNs)) return true;
     return false;
   }
@@ -158,7 +185,12 @@ export class AbsenceWitness {
     return low === history.size ? Infinity : (this.ceilings[low] as number);
   }
 
-  private match(witness: WitnessView, analysis: KeyAnalysis, flagged: ReadonlySet<number>, report: (finding: RowFinding) => void): void {
+  private match(
+    witness: WitnessView,
+    analysis: KeyAnalysis,
+    flagged: ReadonlySet<number>,
+    report: (finding: RowFinding) => void,
+  ): void {
     const causes = this.causes(witness, analysis);
     const needs = [...this.needs.values()].sort((a, b) => a.gap - b.gap);
     for (const need of needs) {
@@ -180,23 +212,50 @@ export class AbsenceWitness {
       if (history.outcome[i] === outcomeCode.fail) continue;
       const invokeNs = history.invokeNs[i] as number;
       const code = witness.codes.version[i] as number;
-      if (history.f[i] === kindCode.delete && code !== code) causes.push({ invokeNs, floor: witness.floor[i] as number });
+      if (history.f[i] === kindCode.delete && code !== code)
+        causes.push({ invokeNs, floor: witness.floor[i] as number });
       const ttlMs = history.f[i] === kindCode.write ? (history.argument[i] as number) : NaN;
       const effect = witness.effect[i] as number;
-      if (ttlMs === ttlMs && effect !== effect) causes.push({ invokeNs: invokeNs + ttlMs * millisecondNs, floor: witness.floor[i] as number });
+      if (ttlMs === ttlMs && effect !== effect)
+        causes.push({ invokeNs: invokeNs + ttlMs * millisecondNs, floor: witness.floor[i] as number });
     }
     return causes;
   }
 
-  private reportNeed(analysis: KeyAnalysis, witness: WitnessView, need: Need, report: (finding: RowFinding) => void): void {
+  private reportNeed(
+    analysis: KeyAnalysis,
+    witness: WitnessView,
+    need: Need,
+    report: (finding: RowFinding) => void,
+  ): void {
     const { history } = analysis;
     const writer = need.gap >= 0 ? (witness.effectRows[need.gap] as number) : -1;
     if (history.f[need.row] === kindCode.create) {
-      report({ kind: 'duplicated', rule: 'created-twice', subject: need.row, witness: writer, reason: 'a create took effect right after a version at which the key was there, and nothing can have removed it' });
+      report({
+        kind: 'duplicated',
+        rule: 'created-twice',
+        subject: need.row,
+        witness: writer,
+        reason:
+          'a create took effect right after a version at which the key was there, and nothing can have removed it',
+      });
     } else if (history.source[need.row] === sourceCode.operation) {
-      report({ kind: 'stale', rule: 'version-witness', subject: writer >= 0 ? writer : need.row, witness: need.row, reason: 'a read found nothing where the versions say that the key was there, and nothing can have removed it' });
+      report({
+        kind: 'stale',
+        rule: 'version-witness',
+        subject: writer >= 0 ? writer : need.row,
+        witness: need.row,
+        reason: 'a read found nothing where the versions say that the key was there, and nothing can have removed it',
+      });
     } else {
-      report({ kind: 'lost', rule: 'version-witness', subject: writer >= 0 ? writer : need.row, witness: need.row, reason: 'the read-back found nothing where the versions say that the key was there, and nothing can have removed it' });
+      report({
+        kind: 'lost',
+        rule: 'version-witness',
+        subject: writer >= 0 ? writer : need.row,
+        witness: need.row,
+        reason:
+          'the read-back found nothing where the versions say that the key was there, and nothing can have removed it',
+      });
     }
   }
 }

@@ -88,8 +88,22 @@ export class VersionWitness implements WitnessView {
       if (known !== known) {
         if (!fromReplica) this.effect[target] = code;
       } else if (known !== code) {
-        if (fromReplica) report({ kind: 'diverged', rule: 'two-versions', subject: target, witness: i, reason: 'a replica holds the value under another version than its write or its readers were told' });
-        else report({ kind: 'duplicated', rule: 'two-versions', subject: target, witness: i, reason: 'one write shows under two versions: it took effect twice' });
+        if (fromReplica)
+          report({
+            kind: 'diverged',
+            rule: 'two-versions',
+            subject: target,
+            witness: i,
+            reason: 'a replica holds the value under another version than its write or its readers were told',
+          });
+        else
+          report({
+            kind: 'duplicated',
+            rule: 'two-versions',
+            subject: target,
+            witness: i,
+            reason: 'one write shows under two versions: it took effect twice',
+          });
       }
     }
   }
@@ -115,7 +129,13 @@ export class VersionWitness implements WitnessView {
       if (code !== code) continue;
       const rank = this.rankOf(code);
       if ((this.effectRows[rank] as number) >= 0) {
-        report({ kind: 'not-linearizable', rule: 'version-reused', subject: i, witness: this.effectRows[rank] as number, reason: 'two operations took effect under one version' });
+        report({
+          kind: 'not-linearizable',
+          rule: 'version-reused',
+          subject: i,
+          witness: this.effectRows[rank] as number,
+          reason: 'two operations took effect under one version',
+        });
       } else this.effectRows[rank] = i;
       this.states[rank] = stateCode.present;
     }
@@ -125,7 +145,13 @@ export class VersionWitness implements WitnessView {
       if (history.f[i] === kindCode.delete && history.outcome[i] === outcomeCode.ok) this.deleted[rank] = 1;
       if (this.states[rank] !== stateCode.present) this.states[rank] = stateCode.absent;
       else if (history.f[i] === kindCode.delete && history.outcome[i] === outcomeCode.ok) {
-        report({ kind: 'not-linearizable', rule: 'version-reused', subject: i, witness: this.effectRows[rank] as number, reason: 'a delete and a write took effect under one version' });
+        report({
+          kind: 'not-linearizable',
+          rule: 'version-reused',
+          subject: i,
+          witness: this.effectRows[rank] as number,
+          reason: 'a delete and a write took effect under one version',
+        });
       }
     }
   }
@@ -190,7 +216,10 @@ export class VersionWitness implements WitnessView {
   private namePerformers(analysis: KeyAnalysis): void {
     const { history } = analysis;
     for (let i = 0; i < history.size; i++) {
-      const unknownDelete = history.f[i] === kindCode.delete && history.outcome[i] !== outcomeCode.fail && this.codes.version[i] !== this.codes.version[i];
+      const unknownDelete =
+        history.f[i] === kindCode.delete &&
+        history.outcome[i] !== outcomeCode.fail &&
+        this.codes.version[i] !== this.codes.version[i];
       const expires = history.f[i] === kindCode.write && history.argument[i] === history.argument[i];
       if (unknownDelete || expires) return;
     }
@@ -233,7 +262,8 @@ export class VersionWitness implements WitnessView {
       const at = this.position[i] as number;
       // A refused condition says which version it met, not whether that had expired since.
       const ceiling = analysis.isConditionWithVersion(i) ? at + 1 : at;
-      if (at === at && ceiling < floor && !flagged.has(i) && !this.isOneAbsence(at, floor)) this.reportOrder(analysis, i, highest, report);
+      if (at === at && ceiling < floor && !flagged.has(i) && !this.isOneAbsence(at, floor))
+        this.reportOrder(analysis, i, highest, report);
     }
   }
 
@@ -250,17 +280,53 @@ export class VersionWitness implements WitnessView {
     const { history } = analysis;
     const rule = 'version-witness';
     if (history.source[i] === sourceCode.replica) {
-      report({ kind: 'diverged', rule: 'replica', subject: earlier, witness: i, reason: 'a replica that has applied everything committed holds an older version than a client was given before' });
+      report({
+        kind: 'diverged',
+        rule: 'replica',
+        subject: earlier,
+        witness: i,
+        reason: 'a replica that has applied everything committed holds an older version than a client was given before',
+      });
     } else if (history.f[i] !== kindCode.read || history.outcome[i] !== outcomeCode.ok) {
-      report({ kind: 'not-linearizable', rule, subject: i, witness: earlier, reason: 'an operation was ordered before one that had returned before it was invoked' });
+      report({
+        kind: 'not-linearizable',
+        rule,
+        subject: i,
+        witness: earlier,
+        reason: 'an operation was ordered before one that had returned before it was invoked',
+      });
     } else if (history.f[earlier] === kindCode.read) {
-      report({ kind: 'non-monotone', rule, subject: i, witness: earlier, reason: 'a read shows an older version than an earlier read' });
+      report({
+        kind: 'non-monotone',
+        rule,
+        subject: i,
+        witness: earlier,
+        reason: 'a read shows an older version than an earlier read',
+      });
     } else if (history.f[earlier] === kindCode.delete && (analysis.target[i] as number) >= 0) {
-      report({ kind: 'resurrected', rule, subject: analysis.target[i] as number, witness: i, reason: 'a read shows a version older than an acknowledged delete' });
+      report({
+        kind: 'resurrected',
+        rule,
+        subject: analysis.target[i] as number,
+        witness: i,
+        reason: 'a read shows a version older than an acknowledged delete',
+      });
     } else if (history.source[i] !== sourceCode.operation) {
-      report({ kind: 'lost', rule, subject: earlier, witness: i, reason: 'the read-back shows an older version than an acknowledged operation' });
+      report({
+        kind: 'lost',
+        rule,
+        subject: earlier,
+        witness: i,
+        reason: 'the read-back shows an older version than an acknowledged operation',
+      });
     } else {
-      report({ kind: 'stale', rule, subject: i, witness: earlier, reason: 'a read shows an older version than an operation acknowledged before it began' });
+      report({
+        kind: 'stale',
+        rule,
+        subject: i,
+        witness: earlier,
+        reason: 'a read shows an older version than an operation acknowledged before it began',
+      });
     }
   }
 
@@ -271,15 +337,28 @@ export class VersionWitness implements WitnessView {
       if (analysis.isConditionWithVersion(i)) {
         const code = this.codes.version[i] as number;
         if (expected === code && history.f[i] === kindCode.cas && this.surelyPresent(analysis, code)) {
-          report({ kind: 'not-linearizable', rule: 'condition-refused', subject: i, witness: -1, reason: 'a compare-and-set was refused although the key was at the version that it expected' });
+          report({
+            kind: 'not-linearizable',
+            rule: 'condition-refused',
+            subject: i,
+            witness: -1,
+            reason: 'a compare-and-set was refused although the key was at the version that it expected',
+          });
         } else if (history.f[i] === kindCode.create && this.states[this.rankOf(code)] === stateCode.absent) {
-          report({ kind: 'not-linearizable', rule: 'condition-refused', subject: i, witness: -1, reason: 'a create was refused at a version at which the key was absent' });
+          report({
+            kind: 'not-linearizable',
+            rule: 'condition-refused',
+            subject: i,
+            witness: -1,
+            reason: 'a create was refused at a version at which the key was absent',
+          });
         }
         continue;
       }
       if (expected !== expected) continue;
       const at = this.position[i] as number;
-      if (history.f[i] === kindCode.cas ? at === at : history.f[i] === kindCode.delete && at % 4 === 0) this.checkPredecessor(analysis, i, expected, report);
+      if (history.f[i] === kindCode.cas ? at === at : history.f[i] === kindCode.delete && at % 4 === 0)
+        this.checkPredecessor(analysis, i, expected, report);
     }
   }
 
@@ -288,7 +367,11 @@ export class VersionWitness implements WitnessView {
     const { history } = analysis;
     const rank = this.rankOf(code);
     const row = this.effectRows[rank] as number;
-    return this.states[rank] === stateCode.present && row >= 0 && !(history.f[row] === kindCode.write && history.argument[row] === history.argument[row]);
+    return (
+      this.states[rank] === stateCode.present &&
+      row >= 0 &&
+      !(history.f[row] === kindCode.write && history.argument[row] === history.argument[row])
+    );
   }
 
   private checkPredecessor(analysis: KeyAnalysis, i: number, expected: number, report: Report): void {
@@ -296,11 +379,29 @@ export class VersionWitness implements WitnessView {
     const before = this.rankOf(expected);
     const known = this.isVersion(before, expected);
     if (before >= rank + (known ? 0 : 1)) {
-      report({ kind: 'not-linearizable', rule: 'cas-predecessor', subject: i, witness: -1, reason: 'a conditional write took effect at a version not above the one that it expected' });
+      report({
+        kind: 'not-linearizable',
+        rule: 'cas-predecessor',
+        subject: i,
+        witness: -1,
+        reason: 'a conditional write took effect at a version not above the one that it expected',
+      });
     } else if (before !== rank - (known ? 1 : 0)) {
-      report({ kind: 'not-linearizable', rule: 'cas-predecessor', subject: i, witness: this.effectRows[rank - 1] as number, reason: 'a conditional write took effect although another version came after the one that it expected' });
+      report({
+        kind: 'not-linearizable',
+        rule: 'cas-predecessor',
+        subject: i,
+        witness: this.effectRows[rank - 1] as number,
+        reason: 'a conditional write took effect although another version came after the one that it expected',
+      });
     } else if (known ? this.states[before] === stateCode.absent : !this.mayHideWrite(analysis, i)) {
-      report({ kind: 'not-linearizable', rule: 'cas-predecessor', subject: i, witness: -1, reason: 'a conditional write took effect on a version at which the key held no value' });
+      report({
+        kind: 'not-linearizable',
+        rule: 'cas-predecessor',
+        subject: i,
+        witness: -1,
+        reason: 'a conditional write took effect on a version at which the key held no value',
+      });
     }
   }
 
@@ -309,7 +410,8 @@ export class VersionWitness implements WitnessView {
     const { history } = analysis;
     for (let other = 0; other < history.operationCount; other++) {
       const f = history.f[other];
-      if (other === i || f === kindCode.read || f === kindCode.delete || history.outcome[other] === outcomeCode.fail) continue;
+      if (other === i || f === kindCode.read || f === kindCode.delete || history.outcome[other] === outcomeCode.fail)
+        continue;
       const effect = this.effect[other] as number;
       if (effect !== effect && (history.invokeNs[other] as number) <= (analysis.boundNs[i] as number)) return true;
     }

@@ -37,7 +37,13 @@ export class ZoneRule {
     for (let at = 0; at < count; at++) {
       const zone = this.order[at] as number;
       if (open >= 0 && (this.startNs[zone] as number) < (this.endNs[open] as number)) {
-        report({ kind: 'non-monotone', rule: 'zones', subject: this.write[open] as number, witness: this.write[zone] as number, reason: 'reads show two values in turns, each before and after the other' });
+        report({
+          kind: 'non-monotone',
+          rule: 'zones',
+          subject: this.write[open] as number,
+          witness: this.write[zone] as number,
+          reason: 'reads show two values in turns, each before and after the other',
+        });
         return;
       }
       if (open < 0 || (this.endNs[zone] as number) > (this.endNs[open] as number)) open = zone;

@@ -6,8 +6,24 @@ import { blindAcknowledgement, forgetfulSnapshot, shortenedTtl, skippedEntry } f
 import { ackBeforeReplication, impatientCommit, noLease, noOnceRecord, tailCut } from './wrong-rules.ts';
 
 export const brokenStores: readonly BrokenStore[] = [
-  ackBeforeReplication, countProof, noIncarnation, impatientCommit, noOnceRecord, noLease, reusedTerm, unackedJoiner, tailCut,
-  dirtyReads, uncleanElection, mergedSnapshot, committedConditions, forgetfulSnapshot, skippedEntry, shortenedTtl, blindAcknowledgement,
+  ackBeforeReplication,
+  countProof,
+  noIncarnation,
+  impatientCommit,
+  noOnceRecord,
+  noLease,
+  reusedTerm,
+  unackedJoiner,
+  tailCut,
+  dirtyReads,
+  uncleanElection,
+  mergedSnapshot,
+  committedConditions,
+  forgetfulSnapshot,
+  skippedEntry,
+  shortenedTtl,
+  blindAcknowledgement,
 ];
 
-export const brokenStoreOf = (name: string): BrokenStore | undefined => brokenStores.find((store) => store.name === name);
+export const brokenStoreOf = (name: string): BrokenStore | undefined =>
+  brokenStores.find((store) => store.name === name);

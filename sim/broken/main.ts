@@ -7,7 +7,9 @@ const usageExitCode = 64;
 const name = process.env['ZARIS_BROKEN'] ?? '';
 const store = brokenStoreOf(name);
 if (store === undefined) {
-  process.stderr.write(`ZARIS_BROKEN must name a broken store (${brokenStores.map((each) => each.name).join(', ')}), not "${name}".\n`);
+  process.stderr.write(
+    `ZARIS_BROKEN must name a broken store (${brokenStores.map((each) => each.name).join(', ')}), not "${name}".\n`,
+  );
   process.exit(usageExitCode);
 }
 await runNode((options, disk, random) => brokenNode(store, options, disk, random), process.env, process.argv.slice(2));

@@ -19,7 +19,14 @@ describe('broken stores', () => {
     const row = await selfTest(store, 1, boundMs);
     expect(row, `${store.name} was not caught`).toMatchObject({ isCaught: true });
     const seed = row.seed as number;
-    const sound = outcomeOf(await runSim({ seed, options: drawOptions(seed, store.pins), checkers: true, ...(store.policy === undefined ? {} : { policy: store.policy }) }));
+    const sound = outcomeOf(
+      await runSim({
+        seed,
+        options: drawOptions(seed, store.pins),
+        checkers: true,
+        ...(store.policy === undefined ? {} : { policy: store.policy }),
+      }),
+    );
     expect(sound.reasons).toEqual([]);
     expect(sound.kind).toBe('passed');
   });

@@ -47,7 +47,11 @@ export type Inside = Record<string, unknown>;
 export const inside = (object: object): Inside => object as Inside;
 
 /** Exchanges a method of one object; the new one is given the old one, bound. */
-export function exchange<A extends unknown[], R>(object: object, name: string, make: (original: (...args: A) => R) => (...args: A) => R): void {
+export function exchange<A extends unknown[], R>(
+  object: object,
+  name: string,
+  make: (original: (...args: A) => R) => (...args: A) => R,
+): void {
   const methods = inside(object);
   const original = (methods[name] as (...args: A) => R).bind(object);
   methods[name] = make(original);

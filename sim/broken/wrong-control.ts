@@ -7,7 +7,15 @@ import type { Node } from '../../zaris/node/node.ts';
 import type { Possession, PossessionInput } from '../../zaris/partition/rules.ts';
 import { type BrokenStore, exchange, inside } from './store.ts';
 
-const base = { durationMs: '60000', chaos: 'brutal', moments: 'true', nodes: '5', lossChance: '0', slowNodeMs: '0', requestTimeoutMs: '10000' } as const;
+const base = {
+  durationMs: '60000',
+  chaos: 'brutal',
+  moments: 'true',
+  nodes: '5',
+  lossChance: '0',
+  slowNodeMs: '0',
+  requestTimeoutMs: '10000',
+} as const;
 
 const stateOf = (node: Node): ControlState => node.planes.control.state;
 const controllerOf = (node: Node): Controller => inside(node.planes.control)['controller'] as Controller;
@@ -24,7 +32,9 @@ function anyCandidate(node: Node): void {
 /** Live members that the map assigns. */
 function assigned(node: Node, runtime: PartitionRuntime, nowMs: number): Member[] {
   const state = stateOf(node);
-  const isUsable = (inside(controllerOf(node))['isUsable'] as (member: Member, nowMs: number) => boolean).bind(controllerOf(node));
+  const isUsable = (inside(controllerOf(node))['isUsable'] as (member: Member, nowMs: number) => boolean).bind(
+    controllerOf(node),
+  );
   return state
     .placement(runtime.partition)
     .replicas.map((id) => state.current(id))
@@ -35,10 +45,20 @@ export const countProof: BrokenStore = {
   name: 'count-based-proof',
   doc: 'whoever has as many keys as the others may lead, whatever set it is in',
   expects: ['lost', 'stale', 'resurrected'],
-  pins: { ...base, rf: '3', faults: 'pause,isolate,kill', mix: 'registers:3,counters:2,lists:1', activeKeys: '16', operationsPerKey: '1000', meanLatencyMs: '1' },
+  pins: {
+    ...base,
+    rf: '3',
+    faults: 'pause,isolate,kill',
+    mix: 'registers:3,counters:2,lists:1',
+    activeKeys: '16',
+    operationsPerKey: '1000',
+    meanLatencyMs: '1',
+  },
   rules: {
     provePossession({ self, own, ownKeyCount, answers }) {
-      const others = answers.filter(({ member, keyCount, last }) => member.nodeId !== self.nodeId && keyCount > ownKeyCount && last.seq > own.seq);
+      const others = answers.filter(
+        ({ member, keyCount, last }) => member.nodeId !== self.nodeId && keyCount > ownKeyCount && last.seq > own.seq,
+      );
       const fuller = others.sort((a, b) => b.keyCount - a.keyCount)[0];
       return fuller === undefined ? { kind: 'possessed' } : { kind: 'synchronise', source: fuller.member };
     },
@@ -57,14 +77,27 @@ export const uncleanElection: BrokenStore = {
   name: 'eligible-set-ignored',
   doc: 'with no in-sync member in reach any live replica is promoted, instead of waiting for an eligible one',
   expects: ['lost', 'stale', 'resurrected', 'diverged'],
-  pins: { ...base, durationMs: '120000', rf: '3', nodes: '7', faults: 'kill,halves,isolate', meanLatencyMs: '1', partitions: '16', suspectEscalationMs: '1500' },
+  pins: {
+    ...base,
+    durationMs: '120000',
+    rf: '3',
+    nodes: '7',
+    faults: 'kill,halves,isolate',
+    meanLatencyMs: '1',
+    partitions: '16',
+    suspectEscalationMs: '1500',
+  },
   policy: { mayStall: true },
   alter(node) {
     anyCandidate(node);
-    exchange<[PartitionRuntime, number], Member | null>(controllerOf(node), 'candidate', (candidate) => (runtime, nowMs) => {
-      const live = assigned(node, runtime, nowMs);
-      return candidate({ ...runtime, eligible: [] }, nowMs) ?? live[0] ?? null;
-    });
+    exchange<[PartitionRuntime, number], Member | null>(
+      controllerOf(node),
+      'candidate',
+      (candidate) => (runtime, nowMs) => {
+        const live = assigned(node, runtime, nowMs);
+        return candidate({ ...runtime, eligible: [] }, nowMs) ?? live[0] ?? null;
+      },
+    );
   },
 };
 
@@ -96,7 +129,14 @@ export const noIncarnation: BrokenStore = {
       const state = stateOf(node);
       const known = state.node(command.nodeId);
       const before = known?.incarnation;
-      const sets = state.runtimes.map(({ primary, serving, released, health, inSync, eligible }) => ({ primary, serving, released, health, inSync, eligible }));
+      const sets = state.runtimes.map(({ primary, serving, released, health, inSync, eligible }) => ({
+        primary,
+        serving,
+        released,
+        health,
+        inSync,
+        eligible,
+      }));
       const result = register(command);
       if (known !== undefined && before !== undefined && known.incarnation !== before) {
         (known as { incarnation: Incarnation }).incarnation = before;
@@ -113,10 +153,14 @@ export const reusedTerm: BrokenStore = {
   expects: ['lost', 'stale', 'duplicated', 'diverged', 'fencing', 'phantom', 'not-linearizable'],
   pins: { ...base, rf: '3', faults: 'isolate,kill,pause' },
   alter(node) {
-    exchange<[PartitionRuntime, Member, boolean], void>(stateOf(node), 'assign', (assign) => (runtime, primary, released) => {
-      const { term } = runtime;
-      assign(runtime, primary, released);
-      runtime.term = term;
-    });
+    exchange<[PartitionRuntime, Member, boolean], void>(
+      stateOf(node),
+      'assign',
+      (assign) => (runtime, primary, released) => {
+        const { term } = runtime;
+        assign(runtime, primary, released);
+        runtime.term = term;
+      },
+    );
   },
 };

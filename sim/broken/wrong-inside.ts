@@ -8,7 +8,15 @@ import type { Primary } from '../../zaris/partition/primary.ts';
 import { soundRules } from '../../zaris/partition/rules.ts';
 import { type BrokenStore, everyPrimary, everyReplica, exchange, inside } from './store.ts';
 
-const base = { durationMs: '60000', chaos: 'brutal', moments: 'true', nodes: '5', lossChance: '0', slowNodeMs: '0', requestTimeoutMs: '10000' } as const;
+const base = {
+  durationMs: '60000',
+  chaos: 'brutal',
+  moments: 'true',
+  nodes: '5',
+  lossChance: '0',
+  slowNodeMs: '0',
+  requestTimeoutMs: '10000',
+} as const;
 
 /** Calls `change` when the primary makes its keeper of the in-sync set. */
 function onKeeper(primary: Primary, change: (keeper: InSyncKeeper) => void): void {
@@ -27,15 +35,31 @@ export const unackedJoiner: BrokenStore = {
   name: 'joiner-without-acks',
   doc: 'adds a joiner to the in-sync set before it holds what is committed',
   expects: ['lost', 'stale', 'resurrected'],
-  pins: { ...base, rf: '3', nodes: '4', faults: 'kill', snapshotItems: '4', logKeepEntries: '16', meanLatencyMs: '20', valueBytes: '200', ratePerSecond: '200' },
+  pins: {
+    ...base,
+    rf: '3',
+    nodes: '4',
+    faults: 'kill',
+    snapshotItems: '4',
+    logKeepEntries: '16',
+    meanLatencyMs: '20',
+    valueBytes: '200',
+    ratePerSecond: '200',
+  },
   rules: { commitIndex: (input) => soundRules.commitIndex({ ...input, joiners: [] }), mayJoin: () => true },
   alter(node) {
     everyPrimary(node, (primary) =>
       onKeeper(primary, (keeper) =>
         exchange<[PartitionRuntime, number], boolean>(keeper, 'proposeJoiner', (proposeJoiner) => (runtime, nowMs) => {
-          const replicator = inside(keeper)['replicator'] as { all(): Iterable<{ probing: boolean; snapshot: unknown }> };
+          const replicator = inside(keeper)['replicator'] as {
+            all(): Iterable<{ probing: boolean; snapshot: unknown }>;
+          };
           // Whoever answers at all is taken for caught up.
-          const held = [...replicator.all()].map((progress) => ({ progress, probing: progress.probing, snapshot: progress.snapshot }));
+          const held = [...replicator.all()].map((progress) => ({
+            progress,
+            probing: progress.probing,
+            snapshot: progress.snapshot,
+          }));
           for (const { progress } of held) Object.assign(progress, { probing: false, snapshot: null });
           const proposed = proposeJoiner(runtime, nowMs);
           for (const { progress, probing, snapshot } of held) Object.assign(progress, { probing, snapshot });
@@ -50,16 +74,34 @@ export const dirtyReads: BrokenStore = {
   name: 'reads-pending-state',
   doc: 'answers reads from entries that are not committed yet',
   expects: ['stale', 'lost', 'phantom', 'non-monotone', 'not-linearizable', 'resurrected'],
-  pins: { ...base, rf: '3', faults: 'kill,isolate,pause', readRatio: '0.5', distribution: 'hot', activeKeys: '4', mix: 'registers:1', meanLatencyMs: '20', ratePerSecond: '200', sessions: '32', partitions: '4' },
+  pins: {
+    ...base,
+    rf: '3',
+    faults: 'kill,isolate,pause',
+    readRatio: '0.5',
+    distribution: 'hot',
+    activeKeys: '4',
+    mix: 'registers:1',
+    meanLatencyMs: '20',
+    ratePerSecond: '200',
+    sessions: '32',
+    partitions: '4',
+  },
   alter(node) {
     everyPrimary(node, (primary) =>
-      exchange<[ClientRequest & { op: 'get' | 'scan' }], Answer>(primary.desk, 'evaluateRead', (evaluateRead) => (request) => {
-        const answer = evaluateRead(request);
-        const pending = request.op === 'get' ? primary.overlay.key(request.key) : undefined;
-        if (pending === undefined) return answer;
-        const { value: _value, ...rest } = answer;
-        return pending.value === null ? { ...rest, status: 'NotFound', version: pending.version } : { ...rest, status: 'Ok', value: pending.value, version: pending.version };
-      }),
+      exchange<[ClientRequest & { op: 'get' | 'scan' }], Answer>(
+        primary.desk,
+        'evaluateRead',
+        (evaluateRead) => (request) => {
+          const answer = evaluateRead(request);
+          const pending = request.op === 'get' ? primary.overlay.key(request.key) : undefined;
+          if (pending === undefined) return answer;
+          const { value: _value, ...rest } = answer;
+          return pending.value === null
+            ? { ...rest, status: 'NotFound', version: pending.version }
+            : { ...rest, status: 'Ok', value: pending.value, version: pending.version };
+        },
+      ),
     );
   },
 };
@@ -68,9 +110,23 @@ export const committedConditions: BrokenStore = {
   name: 'conditions-ignore-pending',
   doc: 'judges conditions against committed entries only',
   expects: ['lost', 'duplicated', 'not-linearizable', 'stale'],
-  pins: { ...base, rf: '3', faults: 'kill', mix: 'cas:2,lists:2,counters:2,create:1', activeKeys: '4', meanLatencyMs: '5', ratePerSecond: '200' },
+  pins: {
+    ...base,
+    rf: '3',
+    faults: 'kill',
+    mix: 'cas:2,lists:2,counters:2,create:1',
+    activeKeys: '4',
+    meanLatencyMs: '5',
+    ratePerSecond: '200',
+  },
   alter(node) {
-    everyPrimary(node, (primary) => exchange<[string], CurrentValue | null>(primary.desk, 'current', () => (key) => primary.replica.store.get(key) ?? null));
+    everyPrimary(node, (primary) =>
+      exchange<[string], CurrentValue | null>(
+        primary.desk,
+        'current',
+        () => (key) => primary.replica.store.get(key) ?? null,
+      ),
+    );
   },
 };
 
@@ -78,7 +134,15 @@ export const mergedSnapshot: BrokenStore = {
   name: 'snapshot-keeps-old-keys',
   doc: 'a snapshot is merged over the old copy, so that deleted keys come back',
   expects: ['resurrected', 'lost', 'stale', 'diverged'],
-  pins: { ...base, rf: '3', faults: 'pause,isolate,kill', mix: 'churn:3,registers:1', logKeepEntries: '16', activeKeys: '64', ratePerSecond: '200' },
+  pins: {
+    ...base,
+    rf: '3',
+    faults: 'pause,isolate,kill',
+    mix: 'churn:3,registers:1',
+    logKeepEntries: '16',
+    activeKeys: '64',
+    ratePerSecond: '200',
+  },
   alter(node) {
     everyReplica(node, (replica) =>
       exchange<[SnapshotChunkMessage, unknown], void>(replica, 'install', (install) => (message, staging) => {
@@ -86,7 +150,14 @@ export const mergedSnapshot: BrokenStore = {
         install(message, staging);
         if (replica.store === old) return;
         const missing = old.keys('').filter((key) => replica.store.get(key) === undefined);
-        replica.store.restoreItems(missing.flatMap((key) => { const item = old.get(key); return item === undefined ? [] : [{ key, value: item.value, version: item.version }]; }), [], 0);
+        replica.store.restoreItems(
+          missing.flatMap((key) => {
+            const item = old.get(key);
+            return item === undefined ? [] : [{ key, value: item.value, version: item.version }];
+          }),
+          [],
+          0,
+        );
       }),
     );
   },

@@ -5,7 +5,15 @@ import type { Effect } from '../../zaris/node/contract.ts';
 import { seq as asSeq } from '../../zaris/model/ids.ts';
 import type { BrokenStore } from './store.ts';
 
-const base = { durationMs: '60000', chaos: 'brutal', moments: 'true', nodes: '5', lossChance: '0', slowNodeMs: '0', requestTimeoutMs: '10000' } as const;
+const base = {
+  durationMs: '60000',
+  chaos: 'brutal',
+  moments: 'true',
+  nodes: '5',
+  lossChance: '0',
+  slowNodeMs: '0',
+  requestTimeoutMs: '10000',
+} as const;
 
 /** Rewrites the messages among the effects. */
 const rewrite =
@@ -25,7 +33,9 @@ export const skippedEntry: BrokenStore = {
   expects: ['lost', 'stale', 'diverged', 'resurrected'],
   pins: { ...base, rf: '3', faults: 'kill' },
   effects: rewrite((message) =>
-    withEntries(message, (entry) => (entry.seq % skipEvery === 0 && entry.effect.kind === 'put' ? { ...entry, effect: { kind: 'completion' } } : entry)),
+    withEntries(message, (entry) =>
+      entry.seq % skipEvery === 0 && entry.effect.kind === 'put' ? { ...entry, effect: { kind: 'completion' } } : entry,
+    ),
   ),
 };
 
@@ -36,7 +46,9 @@ export const shortenedTtl: BrokenStore = {
   pins: { ...base, rf: '3', faults: 'kill,isolate', mix: 'ttl:5,set:1', ratePerSecond: '200' },
   effects: rewrite((message) =>
     withEntries(message, (entry) =>
-      entry.effect.kind === 'put' && entry.effect.ttlMs !== undefined ? { ...entry, effect: { ...entry.effect, ttlMs: entry.effect.ttlMs / 4 } } : entry,
+      entry.effect.kind === 'put' && entry.effect.ttlMs !== undefined
+        ? { ...entry, effect: { ...entry.effect, ttlMs: entry.effect.ttlMs / 4 } }
+        : entry,
     ),
   ),
 };
@@ -45,7 +57,17 @@ export const forgetfulSnapshot: BrokenStore = {
   name: 'snapshot-without-records',
   doc: 'a snapshot carries the values but not the exactly-once records',
   expects: ['duplicated', 'lost', 'not-linearizable', 'phantom', 'stale'],
-  pins: { ...base, rf: '3', faults: 'kill,client-partition', requestTimeoutMs: '60000', logKeepEntries: '16', holdDownMs: '500', mix: 'counters:3,create:1,lists:1', ratePerSecond: '200', sessions: '32' },
+  pins: {
+    ...base,
+    rf: '3',
+    faults: 'kill,client-partition',
+    requestTimeoutMs: '60000',
+    logKeepEntries: '16',
+    holdDownMs: '500',
+    mix: 'counters:3,create:1,lists:1',
+    ratePerSecond: '200',
+    sessions: '32',
+  },
   effects: rewrite((message) => (message.kind === 'snapshot-chunk' ? { ...message, clients: [] } : message)),
 };
 
@@ -55,7 +77,9 @@ export const blindAcknowledgement: BrokenStore = {
   expects: ['lost', 'stale', 'diverged', 'resurrected'],
   pins: { ...base, rf: '3', faults: 'kill,isolate,pause' },
   effects(effects, events) {
-    const appends = events.flatMap((event) => (event.kind === 'message' && event.message.kind === 'append' ? [event.message] : []));
+    const appends = events.flatMap((event) =>
+      event.kind === 'message' && event.message.kind === 'append' ? [event.message] : [],
+    );
     const sentUpTo = (message: AppendMessage): number => message.previousSeq + message.entries.length;
     return rewrite((message) => {
       if (message.kind !== 'append-ack' || message.matched) return message;

@@ -6,7 +6,15 @@ import type { BrokenStore } from './store.ts';
 /** A member silent for this long is left out of the count by a timer, ms. */
 const impatienceMs = 200;
 
-const base = { durationMs: '60000', chaos: 'brutal', moments: 'true', nodes: '5', lossChance: '0', slowNodeMs: '0', requestTimeoutMs: '10000' } as const;
+const base = {
+  durationMs: '60000',
+  chaos: 'brutal',
+  moments: 'true',
+  nodes: '5',
+  lossChance: '0',
+  slowNodeMs: '0',
+  requestTimeoutMs: '10000',
+} as const;
 
 export const ackBeforeReplication: BrokenStore = {
   name: 'ack-before-replication',
@@ -22,7 +30,12 @@ export const impatientCommit: BrokenStore = {
   expects: ['lost', 'stale', 'diverged'],
   pins: { ...base, rf: '3', faults: 'isolate,pause,one-way-in,one-way-out' },
   rules: {
-    commitIndex: (input) => soundRules.commitIndex({ ...input, minInSync: 1, inSync: input.inSync.filter((match) => match.silentMs < impatienceMs) }),
+    commitIndex: (input) =>
+      soundRules.commitIndex({
+        ...input,
+        minInSync: 1,
+        inSync: input.inSync.filter((match) => match.silentMs < impatienceMs),
+      }),
   },
 };
 
@@ -30,7 +43,14 @@ export const noOnceRecord: BrokenStore = {
   name: 'no-exactly-once',
   doc: 'keeps no record of what a client has done, so a repeat runs again',
   expects: ['duplicated', 'lost', 'not-linearizable', 'phantom', 'stale'],
-  pins: { ...base, rf: '3', faults: 'kill,isolate', breaksPerMinute: '120', mix: 'counters:3,create:2,lists:2,registers:2', meanLatencyMs: '20' },
+  pins: {
+    ...base,
+    rf: '3',
+    faults: 'kill,isolate',
+    breaksPerMinute: '120',
+    mix: 'counters:3,create:2,lists:2,registers:2',
+    meanLatencyMs: '20',
+  },
   rules: { remembered: () => ({ kind: 'unknown' }) },
 };
 
@@ -38,7 +58,18 @@ export const noLease: BrokenStore = {
   name: 'no-lease',
   doc: 'answers reads without a lease or a confirmation',
   expects: ['stale', 'non-monotone', 'not-linearizable', 'lost', 'resurrected'],
-  pins: { ...base, rf: '3', faults: 'isolate,halves', clients: '16', sessions: '16', ratePerSecond: '200', readRatio: '0.5', activeKeys: '4', distribution: 'hot', mix: 'registers:1' },
+  pins: {
+    ...base,
+    rf: '3',
+    faults: 'isolate,halves',
+    clients: '16',
+    sessions: '16',
+    ratePerSecond: '200',
+    readRatio: '0.5',
+    activeKeys: '4',
+    distribution: 'hot',
+    mix: 'registers:1',
+  },
   rules: { leaseHeld: () => true },
 };
 

@@ -3,7 +3,14 @@
  * acknowledged, whenever a set moves, and whenever a log is cut.
  */
 import type { Answer } from '../../zaris/model/client-wire.ts';
-import { type Member, type NodeId, type PartitionId, type Version, memberName, partitionId } from '../../zaris/model/ids.ts';
+import {
+  type Member,
+  type NodeId,
+  type PartitionId,
+  type Version,
+  memberName,
+  partitionId,
+} from '../../zaris/model/ids.ts';
 import type { Notice } from '../../zaris/node/contract.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
 import { type Checker, type CheckerContext, newestState, type Stepped } from './context.ts';
@@ -36,7 +43,8 @@ export class AckedHeldChecker implements Checker {
 
   noticed(_from: NodeId, notice: Notice): void {
     const partition = notice.fields['partition'];
-    if (notice.level !== 'debug' && notice.name.startsWith('edge-') && typeof partition === 'number') this.look(partitionId(partition), `after ${notice.name}`);
+    if (notice.level !== 'debug' && notice.name.startsWith('edge-') && typeof partition === 'number')
+      this.look(partitionId(partition), `after ${notice.name}`);
   }
 
   private look(partition: PartitionId, when: string): void {
@@ -50,7 +58,11 @@ export class AckedHeldChecker implements Checker {
       if (replica === null || replica.dataLossNumber !== acked.dataLossNumber) continue;
       const { seq, term } = acked.version;
       const held = replica.log.baseVersion.seq >= seq || replica.log.termAt(seq) === term;
-      if (!held) this.context.breach(memberName(member), `partition ${partition}: the acknowledged entry (${term}, ${seq}) is not in its log ${when}; its log ends at ${replica.log.last.seq}`);
+      if (!held)
+        this.context.breach(
+          memberName(member),
+          `partition ${partition}: the acknowledged entry (${term}, ${seq}) is not in its log ${when}; its log ends at ${replica.log.last.seq}`,
+        );
     }
   }
 

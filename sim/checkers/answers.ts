@@ -36,7 +36,8 @@ export class AnswerChecker implements Checker {
       if (this.open.size > rememberedRequests) this.open.delete(this.open.keys().next().value as string);
     }
     for (const effect of step.effects) {
-      if (effect.kind !== 'reply' || effect.answer.partition === undefined || effect.answer.version === undefined) continue;
+      if (effect.kind !== 'reply' || effect.answer.partition === undefined || effect.answer.version === undefined)
+        continue;
       const name = `${processName} ${effect.connection} ${effect.answer.id}`;
       const request = this.open.get(name);
       if (request === undefined) continue;
@@ -50,13 +51,19 @@ export class AnswerChecker implements Checker {
     if (partition === undefined || version === undefined) return;
     if (request.isRead) {
       if (epoch < request.termAtArrival) {
-        this.context.breach(step.processName, `partition ${partition}: a read was answered under epoch ${epoch} although term ${request.termAtArrival} had committed before it came`);
+        this.context.breach(
+          step.processName,
+          `partition ${partition}: a read was answered under epoch ${epoch} although term ${request.termAtArrival} had committed before it came`,
+        );
       }
       return;
     }
     const commitSeq = step.node.running?.node.planes.data.replica(partition)?.commitSeq ?? 0;
     if (status === 'Ok' && version.seq > commitSeq) {
-      this.context.breach(step.processName, `partition ${partition}: Ok for (${version.term}, ${version.seq}) above the commit index ${commitSeq}`);
+      this.context.breach(
+        step.processName,
+        `partition ${partition}: Ok for (${version.term}, ${version.seq}) above the commit index ${commitSeq}`,
+      );
     }
   }
 }

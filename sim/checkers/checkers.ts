@@ -20,8 +20,12 @@ export class Checkers {
     const committed = new CommittedChecker(context);
     // In this order: what is committed is known before answers are judged by it.
     this.checkers = [
-      committed, new MonotoneChecker(context), new DigestChecker(context), new AnswerChecker(context, committed),
-      new AckedHeldChecker(context), new OnePrimaryChecker(context),
+      committed,
+      new MonotoneChecker(context),
+      new DigestChecker(context),
+      new AnswerChecker(context, committed),
+      new AckedHeldChecker(context),
+      new OnePrimaryChecker(context),
     ];
   }
 
@@ -33,11 +37,20 @@ export class Checkers {
     const { revision } = control.state;
     const stateMoved = this.revisions.get(processName) !== revision;
     if (stateMoved) this.revisions.set(processName, revision);
-    const step: Stepped = { node, processName, state: control.state, event, effects, stateMoved, copies: () => data.copies() };
+    const step: Stepped = {
+      node,
+      processName,
+      state: control.state,
+      event,
+      effects,
+      stateMoved,
+      copies: () => data.copies(),
+    };
     for (const [partition, replica] of data.copies()) if (this.moved(replica)) this.tellMoved(step, partition, replica);
     for (const checker of this.checkers) checker.stepped?.(step);
     for (const effect of effects) {
-      if (effect.kind !== 'reply' || effect.answer.partition === undefined || effect.answer.copy !== undefined) continue;
+      if (effect.kind !== 'reply' || effect.answer.partition === undefined || effect.answer.copy !== undefined)
+        continue;
       for (const checker of this.checkers) checker.answered?.(step, effect.answer);
     }
   }

@@ -43,22 +43,32 @@ export class CommittedChecker implements Checker {
     this.known.set(replica, replica.commitSeq);
     for (let at = Math.max(before + 1, replica.log.baseVersion.seq); at <= replica.commitSeq; at++) {
       const term = replica.log.termAt(asSeq(at));
-      if (term !== null && at > 0) this.committed(step, { partition, log, at, term, entry: replica.log.get(asSeq(at)) });
+      if (term !== null && at > 0)
+        this.committed(step, { partition, log, at, term, entry: replica.log.get(asSeq(at)) });
     }
   }
 
-  private committed(step: Stepped, shown: { partition: PartitionId; log: CommittedLog; at: number; term: number; entry: Entry | undefined }): void {
+  private committed(
+    step: Stepped,
+    shown: { partition: PartitionId; log: CommittedLog; at: number; term: number; entry: Entry | undefined },
+  ): void {
     const { partition, log, at, term, entry } = shown;
     const known = log.terms[at];
     if (known !== undefined && known !== 0) {
-      if (known !== term) this.context.breach(step.processName, `partition ${partition}: committed logs differ at ${at}: terms ${known} and ${term}`);
+      if (known !== term)
+        this.context.breach(
+          step.processName,
+          `partition ${partition}: committed logs differ at ${at}: terms ${known} and ${term}`,
+        );
       return;
     }
     log.terms[at] = term;
-    if (term < (log.terms[at - 1] ?? 0)) this.context.breach(step.processName, `partition ${partition}: the term goes back at ${at}`);
+    if (term < (log.terms[at - 1] ?? 0))
+      this.context.breach(step.processName, `partition ${partition}: the term goes back at ${at}`);
     if (term > log.lastTerm) log.lastTerm = term;
     if (entry?.once !== undefined) this.tookEffect(step, partition, log, entry);
-    if (entry?.effect.kind === 'expire-clients') for (const clientId of entry.effect.clientIds) log.once.delete(clientId);
+    if (entry?.effect.kind === 'expire-clients')
+      for (const clientId of entry.effect.clientIds) log.once.delete(clientId);
   }
 
   private tookEffect(step: Stepped, partition: PartitionId, log: CommittedLog, entry: Entry): void {
@@ -67,7 +77,11 @@ export class CommittedChecker implements Checker {
     let mine = log.once.get(once.clientId);
     if (mine === undefined) log.once.set(once.clientId, (mine = new Map()));
     const before = mine.get(once.sequence);
-    if (before !== undefined) this.context.breach(step.processName, `partition ${partition}: sequence ${once.sequence} of ${once.clientId} took effect at ${before} and at ${entry.seq}`);
+    if (before !== undefined)
+      this.context.breach(
+        step.processName,
+        `partition ${partition}: sequence ${once.sequence} of ${once.clientId} took effect at ${before} and at ${entry.seq}`,
+      );
     mine.set(once.sequence, entry.seq);
     for (const sequence of mine.keys()) {
       if (sequence >= once.lowWatermark) break;

@@ -24,7 +24,10 @@ export class DigestChecker implements Checker {
       mine.set(place, { digest, where: step.processName });
       if (mine.size > remembered) mine.delete(mine.keys().next().value as string);
     } else if (other.digest !== digest) {
-      this.context.breach(step.processName, `partition ${partition}: differs from ${other.where} at the same position (${applied.term}, ${applied.seq})`);
+      this.context.breach(
+        step.processName,
+        `partition ${partition}: differs from ${other.where} at the same position (${applied.term}, ${applied.seq})`,
+      );
     }
   }
 }

@@ -31,7 +31,10 @@ export class MonotoneChecker implements Checker {
     const now: Known = {
       revision: state.revision,
       mapVersion: state.mapVersion,
-      map: before !== undefined && before.mapVersion === state.mapVersion && !mayDiffer(step) ? before.map : JSON.stringify(state.placements),
+      map:
+        before !== undefined && before.mapVersion === state.mapVersion && !mayDiffer(step)
+          ? before.map
+          : JSON.stringify(state.placements),
       epochs: state.runtimes.map((runtime) => runtime.epoch),
       terms: state.runtimes.map((runtime) => runtime.term),
       lossNumbers: state.runtimes.map((runtime) => runtime.dataLossNumber),
@@ -43,7 +46,8 @@ export class MonotoneChecker implements Checker {
     };
     back('the control revision', before.revision, now.revision);
     back('the map version', before.mapVersion, now.mapVersion);
-    if (now.mapVersion === before.mapVersion && now.map !== before.map) this.context.breach(processName, `the map changed under version ${now.mapVersion}`);
+    if (now.mapVersion === before.mapVersion && now.map !== before.map)
+      this.context.breach(processName, `the map changed under version ${now.mapVersion}`);
     before.epochs.forEach((epoch, partition) => {
       back(`the epoch of partition ${partition}`, epoch, now.epochs[partition] ?? 0);
       back(`the term of partition ${partition}`, before.terms[partition] ?? 0, now.terms[partition] ?? 0);
@@ -51,7 +55,11 @@ export class MonotoneChecker implements Checker {
       back(`the data-loss number of partition ${partition}`, before.lossNumbers[partition] ?? 0, loss);
       if (loss === before.lossNumbers[partition]) return;
       const isAudited = state.audit.some((event) => event.partition === partition && event.dataLossNumber === loss);
-      if (!isAudited) this.context.breach(processName, `the data-loss number of partition ${partition} became ${loss} without an audit event`);
+      if (!isAudited)
+        this.context.breach(
+          processName,
+          `the data-loss number of partition ${partition} became ${loss} without an audit event`,
+        );
     });
   }
 
@@ -60,11 +68,22 @@ export class MonotoneChecker implements Checker {
     const before = this.copies.get(replica);
     this.copies.set(replica, { commitSeq, term, dataLossNumber });
     if (before === undefined || before.dataLossNumber !== dataLossNumber) return;
-    if (commitSeq < before.commitSeq) this.context.breach(step.processName, `partition ${partition}: the commit index went back from ${before.commitSeq} to ${commitSeq}`);
-    if (term < before.term) this.context.breach(step.processName, `partition ${partition}: the term went back from ${before.term} to ${term}`);
+    if (commitSeq < before.commitSeq)
+      this.context.breach(
+        step.processName,
+        `partition ${partition}: the commit index went back from ${before.commitSeq} to ${commitSeq}`,
+      );
+    if (term < before.term)
+      this.context.breach(
+        step.processName,
+        `partition ${partition}: the term went back from ${before.term} to ${term}`,
+      );
   }
 }
 
 /** Maps are compared where promotions happened: exactly there nobody may touch them. */
 const mayDiffer = (step: Stepped): boolean =>
-  step.effects.some((effect) => effect.kind === 'notice' && (effect.notice.name === 'edge-promotion' || effect.notice.name === 'edge-handoff'));
+  step.effects.some(
+    (effect) =>
+      effect.kind === 'notice' && (effect.notice.name === 'edge-promotion' || effect.notice.name === 'edge-handoff'),
+  );

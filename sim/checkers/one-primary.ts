@@ -22,7 +22,8 @@ export class OnePrimaryChecker implements Checker {
   }
 
   noticed(from: NodeId, { name, fields }: Notice): void {
-    if (name === 'possession-proved') this.proved.add(`${String(fields['partition'])}/${String(fields['term'])} ${String(fields['member'])}`);
+    if (name === 'possession-proved')
+      this.proved.add(`${String(fields['partition'])}/${String(fields['term'])} ${String(fields['member'])}`);
     if (!name.startsWith('edge-') || typeof fields['primary'] !== 'string') return;
     const place = `${String(fields['partition'])}/${String(fields['term'])}`;
     this.saw(from, place, fields['primary']);
@@ -34,6 +35,7 @@ export class OnePrimaryChecker implements Checker {
   private saw(where: string, place: string, member: string): void {
     const known = this.primaries.get(place);
     if (known === undefined) this.primaries.set(place, member);
-    else if (known !== member) this.context.breach(where, `partition/term ${place} has two primaries: ${known} and ${member}`);
+    else if (known !== member)
+      this.context.breach(where, `partition/term ${place} has two primaries: ${known} and ${member}`);
   }
 }

@@ -50,7 +50,13 @@ export class Script {
     this.host = new ClientHost(this.world);
     for (const id of this.world.nodes.keys()) this.world.start(id);
     const minInSync = options.minInSync ?? (rf >= 3 ? 2 : 1);
-    this.world.bootstrap({ clusterId: 'test', replicationFactor: rf, minInSync, partitionCount, initialNodes: nodeCount });
+    this.world.bootstrap({
+      clusterId: 'test',
+      replicationFactor: rf,
+      minInSync,
+      partitionCount,
+      initialNodes: nodeCount,
+    });
     this.waitHealthy();
     this.client = this.newClient('main');
   }
@@ -169,7 +175,10 @@ export class Script {
     return partitionOf(key, this.partitionCount);
   }
 
-  copy(nodeId: string, index = 0): { role: string; lastSeq: number; commitSeq: number; keyCount: number; digest: string } | undefined {
+  copy(
+    nodeId: string,
+    index = 0,
+  ): { role: string; lastSeq: number; commitSeq: number; keyCount: number; digest: string } | undefined {
     const report = this.world.node(asNodeId(nodeId)).running?.node.partitionsReport();
     return report?.find((copy) => copy.partition === partitionId(index));
   }

@@ -60,7 +60,4 @@ export interface Batch {
 }
 
 /** What a command did, for notices. */
-export type Applied =
-  | { readonly kind: 'applied' }
-  | { readonly kind: 'refused'; readonly why: string };
-
+export type Applied = { readonly kind: 'applied' } | { readonly kind: 'refused'; readonly why: string };

@@ -187,7 +187,12 @@ export class Controller {
   }
 
   /** Dead replicas leave the set at once. The last member never does. */
-  private shrinks(runtime: Readonly<PartitionRuntime>, primary: Member, from: Epoch, nowMs: number): PartitionCommand[] {
+  private shrinks(
+    runtime: Readonly<PartitionRuntime>,
+    primary: Member,
+    from: Epoch,
+    nowMs: number,
+  ): PartitionCommand[] {
     const { partition } = runtime;
     const old = runtime.primary;
     const inSet = runtime.inSync.some((member) => sameMember(member, primary));

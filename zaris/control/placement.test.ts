@@ -38,7 +38,9 @@ describe('drawing a map', () => {
     const before = draw(5, 3);
     expect(draw(5, 3, before)).toEqual(before);
     const after = draw(6, 3, before);
-    const moved = after.flatMap(({ replicas }, index) => replicas.filter((id) => !before[index]?.replicas.includes(id)));
+    const moved = after.flatMap(({ replicas }, index) =>
+      replicas.filter((id) => !before[index]?.replicas.includes(id)),
+    );
     expect(new Set(moved)).toEqual(new Set(['n6']));
     expect(moved.length).toBeLessThanOrEqual(Math.ceil((64 * 3) / 6));
   });

@@ -12,7 +12,11 @@ import type { Placement } from './commands.ts';
  */
 export function drawPlacements(
   nodes: readonly NodeId[],
-  options: { readonly partitionCount: number; readonly replicationFactor: number; readonly previous: readonly Placement[] },
+  options: {
+    readonly partitionCount: number;
+    readonly replicationFactor: number;
+    readonly previous: readonly Placement[];
+  },
 ): Placement[] {
   assert(nodes.length > 0, 'a map needs a node');
   const { partitionCount, previous } = options;
@@ -29,7 +33,12 @@ const count = (load: Map<NodeId, number>, id: NodeId): number => present(load.ge
 /** What stays where it is: everything on nodes that remain, less what is above an even share, taken from different partitions. */
 function keepCopies(
   previous: readonly Placement[],
-  { partitionCount, copies, bound, load }: { partitionCount: number; copies: number; bound: number; load: Map<NodeId, number> },
+  {
+    partitionCount,
+    copies,
+    bound,
+    load,
+  }: { partitionCount: number; copies: number; bound: number; load: Map<NodeId, number> },
 ): NodeId[][] {
   const kept: NodeId[][] = Array.from({ length: partitionCount }, (_, index) =>
     (previous[index]?.replicas ?? []).filter((id) => load.has(id)).slice(0, copies),
@@ -48,7 +57,12 @@ function keepCopies(
 
 function fill(
   holders: readonly NodeId[],
-  { nodes, copies, load, index }: { nodes: readonly NodeId[]; copies: number; load: Map<NodeId, number>; index: number },
+  {
+    nodes,
+    copies,
+    load,
+    index,
+  }: { nodes: readonly NodeId[]; copies: number; load: Map<NodeId, number>; index: number },
 ): NodeId[] {
   const result = [...holders];
   while (result.length < copies) {
@@ -60,7 +74,10 @@ function fill(
       if (result.includes(id)) continue;
       if (best === null || count(load, id) < count(load, best)) best = id;
     }
-    best ??= present(nodes.find((id) => !result.includes(id)), 'a node without a copy');
+    best ??= present(
+      nodes.find((id) => !result.includes(id)),
+      'a node without a copy',
+    );
     result.push(best);
     load.set(best, count(load, best) + 1);
   }
@@ -80,7 +97,10 @@ function choosePreferred(
     const keeps = before !== undefined && holders.includes(before) && count(leads, before) < bound;
     const preferredPrimary = keeps
       ? before
-      : holders.reduce((best, id) => (count(leads, id) < count(leads, best) ? id : best), present(holders[0], 'a holder'));
+      : holders.reduce(
+          (best, id) => (count(leads, id) < count(leads, best) ? id : best),
+          present(holders[0], 'a holder'),
+        );
     leads.set(preferredPrimary, count(leads, preferredPrimary) + 1);
     return { preferredPrimary, replicas: holders };
   });

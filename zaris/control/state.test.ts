@@ -6,7 +6,11 @@ import { ControlState, type PartitionRuntime } from './state.ts';
 const ids = ['n1', 'n2', 'n3', 'n4', 'n5'].map((name) => nodeId(name)) as [NodeId, NodeId, NodeId, NodeId, NodeId];
 const [n1, n2, n3, n4] = ids;
 
-type Undecided = PartitionCommand extends infer C ? (C extends PartitionCommand ? Omit<C, 'partition' | 'expectEpoch'> : never) : never;
+type Undecided = PartitionCommand extends infer C
+  ? C extends PartitionCommand
+    ? Omit<C, 'partition' | 'expectEpoch'>
+    : never
+  : never;
 
 /** A cluster of five with one partition on n1, n2, n3. */
 class Cluster {
@@ -17,7 +21,11 @@ class Cluster {
     const settings = { clusterId: 'c', replicationFactor: 3, minInSync, partitionCount: 1, initialNodes: 5 };
     this.apply({ kind: 'bootstrap', settings });
     for (const id of ids) this.register(id, `${id} start 1`);
-    this.apply({ kind: 'set-map', expectMapVersion: 0, placements: [{ preferredPrimary: n1, replicas: [n1, n2, n3] }] });
+    this.apply({
+      kind: 'set-map',
+      expectMapVersion: 0,
+      placements: [{ preferredPrimary: n1, replicas: [n1, n2, n3] }],
+    });
     this.on({ kind: 'serve', member: this.member(n1) });
   }
   apply(...commands: ControlCommand[]): void {
@@ -48,7 +56,13 @@ describe('the runtime of a partition', () => {
     const cluster = new Cluster();
     const before = cluster.runtime.epoch;
     cluster.on({ kind: 'shrink', member: cluster.member(n3), why: 'silent' });
-    const late = { kind: 'shrink', partition: partitionId(0), expectEpoch: before, member: cluster.member(n2), why: 'late' } as const;
+    const late = {
+      kind: 'shrink',
+      partition: partitionId(0),
+      expectEpoch: before,
+      member: cluster.member(n2),
+      why: 'late',
+    } as const;
     cluster.apply(late);
     expect(cluster.names(cluster.runtime.inSync)).toBe('n1#1 n2#1');
     expect(cluster.runtime.epoch).toBe(before + 1);
@@ -57,7 +71,12 @@ describe('the runtime of a partition', () => {
   it('an unreleased promotion drops the old primary in the same entry and raises the term', () => {
     const cluster = new Cluster();
     cluster.on({ kind: 'promote', candidate: cluster.member(n2) });
-    expect(cluster.runtime).toMatchObject({ primary: { nodeId: n2 }, released: false, serving: false, health: 'Recovering' });
+    expect(cluster.runtime).toMatchObject({
+      primary: { nodeId: n2 },
+      released: false,
+      serving: false,
+      health: 'Recovering',
+    });
     expect(cluster.runtime.term).toBe(cluster.runtime.epoch);
     expect(cluster.names(cluster.runtime.inSync)).toBe('n2#1 n3#1');
     expect(cluster.runtime.eligible).toEqual([]);

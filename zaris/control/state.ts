@@ -88,7 +88,17 @@ export interface Change {
 
 /** One edge of one partition's runtime, for notices. */
 export interface Edge {
-  readonly name: 'promotion' | 'handoff' | 'unassigned' | 'serving' | 'in-sync' | 'withdrawn' | 'health' | 'lost' | 'evicted' | 'map';
+  readonly name:
+    | 'promotion'
+    | 'handoff'
+    | 'unassigned'
+    | 'serving'
+    | 'in-sync'
+    | 'withdrawn'
+    | 'health'
+    | 'lost'
+    | 'evicted'
+    | 'map';
   readonly runtime: PartitionRuntime;
   readonly why: string;
 }
@@ -235,7 +245,8 @@ export class ControlState {
       this.membersChanged = true;
       return applied;
     }
-    if (known.nonces.includes(command.nonce)) return refused('this start is registered, or was replaced by a later one');
+    if (known.nonces.includes(command.nonce))
+      return refused('this start is registered, or was replaced by a later one');
     const dead: Member = { nodeId: known.nodeId, incarnation: known.incarnation };
     known.incarnation = asIncarnation(known.incarnation + 1);
     known.nonces = [...known.nonces, command.nonce].slice(-rememberedNonces);
@@ -410,7 +421,8 @@ export class ControlState {
 
   private shrink(runtime: PartitionRuntime, member: Member, why: string): Applied {
     if (!hasMember(runtime.inSync, member)) return refused('not in sync');
-    if (runtime.primary !== null && sameMember(runtime.primary, member)) return refused('a primary is replaced, not dropped');
+    if (runtime.primary !== null && sameMember(runtime.primary, member))
+      return refused('a primary is replaced, not dropped');
     if (runtime.inSync.length === 1) return refused('the last in-sync member stays');
     runtime.inSync = withoutMember(runtime.inSync, member);
     this.settleEligible(runtime, [member]);

@@ -35,7 +35,13 @@ export type Mutation =
     }
   | { readonly kind: 'delete'; readonly key: string; readonly ifVersion?: Version }
   /** Counter: an absent key counts as 0. `Conflict` when the sum would leave [min, max]; `InvalidInput` when the value is no number. */
-  | { readonly kind: 'add'; readonly key: string; readonly delta: number; readonly min?: number; readonly max?: number };
+  | {
+      readonly kind: 'add';
+      readonly key: string;
+      readonly delta: number;
+      readonly min?: number;
+      readonly max?: number;
+    };
 
 export type ClientRequest =
   /** First request of every connection. `token` only where the cluster asks for one. */

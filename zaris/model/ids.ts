@@ -34,8 +34,7 @@ export interface Member {
   readonly incarnation: Incarnation;
 }
 
-export const sameMember = (a: Member, b: Member): boolean =>
-  a.nodeId === b.nodeId && a.incarnation === b.incarnation;
+export const sameMember = (a: Member, b: Member): boolean => a.nodeId === b.nodeId && a.incarnation === b.incarnation;
 
 export const hasMember = (members: readonly Member[], member: Member): boolean =>
   members.some((other) => sameMember(other, member));

@@ -185,4 +185,3 @@ export type PeerMessage =
   | BeatMessage
   | BeatAckMessage
   | DataMessage;
-

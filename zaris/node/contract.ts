@@ -56,5 +56,7 @@ export interface Notice {
 
 /** True for effects that must not overtake a `persist`. */
 export function isOrdered(effect: Effect): boolean {
-  return effect.kind === 'persist' || effect.kind === 'exit' || (effect.kind === 'send' && effect.message.kind === 'raft');
+  return (
+    effect.kind === 'persist' || effect.kind === 'exit' || (effect.kind === 'send' && effect.message.kind === 'raft')
+  );
 }

@@ -195,7 +195,10 @@ export class ControlPlane {
 
   /** After the process stood still. */
   forgiveSilence(nowMs: number): void {
-    this.detector.forgiveSilence(this.state.nodes.map((node) => node.nodeId), nowMs);
+    this.detector.forgiveSilence(
+      this.state.nodes.map((node) => node.nodeId),
+      nowMs,
+    );
     this.detector.forgiveLooks(nowMs);
   }
 
@@ -231,7 +234,12 @@ export class ControlPlane {
   private sendBeacon(member: Member, nowMs: number): void {
     const { leader } = this;
     if (leader === null) return;
-    this.outbox.send(leader, { kind: 'beacon', from: member.incarnation, sentAtMs: nowMs, positions: this.positions() });
+    this.outbox.send(leader, {
+      kind: 'beacon',
+      from: member.incarnation,
+      sentAtMs: nowMs,
+      positions: this.positions(),
+    });
   }
 
   /** The leader's turn: decide, and propose everything that gathered as one entry. */
@@ -240,7 +248,10 @@ export class ControlPlane {
     if (isLeader && !this.wasLeader) {
       this.controller.reset();
       this.proposedNonces.clear();
-      this.detector.forgiveSilence(this.state.nodes.map((node) => node.nodeId), nowMs);
+      this.detector.forgiveSilence(
+        this.state.nodes.map((node) => node.nodeId),
+        nowMs,
+      );
       this.outbox.notice('info', 'control-leader', { nodeId: this.options.nodeId, raftTerm: this.raft.raftTerm });
     }
     this.wasLeader = isLeader;
@@ -283,7 +294,11 @@ export class ControlPlane {
       for (const context of ready.lostReads) this.waitingTerms.delete(context);
       if (this.raft.compactionDue && this.state.revision > 0) this.raft.compact(this.state.revision, this.state.save());
       const idle =
-        ready.persist === null && ready.messages.length === 0 && ready.committed.length === 0 && ready.snapshot === null && !ready.roleChange;
+        ready.persist === null &&
+        ready.messages.length === 0 &&
+        ready.committed.length === 0 &&
+        ready.snapshot === null &&
+        !ready.roleChange;
       if (idle) return;
     }
   }

@@ -17,7 +17,14 @@ import {
   memberName,
   sameMember,
 } from '../model/ids.ts';
-import type { BeatAckMessage, BeatMessage, DataMessage, PeerMessage, ProposeMessage, TermsAnswerMessage } from '../model/peer-wire.ts';
+import type {
+  BeatAckMessage,
+  BeatMessage,
+  DataMessage,
+  PeerMessage,
+  ProposeMessage,
+  TermsAnswerMessage,
+} from '../model/peer-wire.ts';
 import { present, unreachable } from '../../lib/assert.ts';
 import type { Outgoing, ReplicaHost } from '../partition/host.ts';
 import { Primary } from '../partition/primary.ts';
@@ -44,7 +51,11 @@ export class DataPlane implements ReplicaHost {
   private readonly touched = new Set<Primary>();
   private proposals: PartitionCommand[] = [];
   private lastBeatMs = Number.NEGATIVE_INFINITY;
-  private confirm: { readonly queryId: number; readonly sentAtMs: number; readonly partitions: readonly PartitionId[] } | null = null;
+  private confirm: {
+    readonly queryId: number;
+    readonly sentAtMs: number;
+    readonly partitions: readonly PartitionId[];
+  } | null = null;
   private nextQueryId = 1;
   /** A graceful stop, or a drain by command. */
   isShuttingDown = false;
@@ -81,7 +92,11 @@ export class DataPlane implements ReplicaHost {
   propose(command: PartitionCommand): void {
     this.proposals.push(command);
   }
-  notice(level: 'debug' | 'info' | 'warn' | 'error', name: string, fields: Record<string, string | number | boolean | null>): void {
+  notice(
+    level: 'debug' | 'info' | 'warn' | 'error',
+    name: string,
+    fields: Record<string, string | number | boolean | null>,
+  ): void {
     this.outbox.notice(level, name, { ...fields, member: memberName(this.self) });
   }
   invariant(condition: boolean, why: string): void {
@@ -409,7 +424,14 @@ export class DataPlane implements ReplicaHost {
   }
 
   /** Totals for metrics. */
-  totals(): { keys: number; logEntries: number; logBytes: number; onceRecords: number; pending: number; copies: number } {
+  totals(): {
+    keys: number;
+    logEntries: number;
+    logBytes: number;
+    onceRecords: number;
+    pending: number;
+    copies: number;
+  } {
     const totals = { keys: 0, logEntries: 0, logBytes: 0, onceRecords: 0, pending: 0, copies: this.replicas.size };
     for (const replica of this.replicas.values()) {
       totals.keys += replica.store.keyCount;

@@ -29,7 +29,8 @@ export function nextConfigChange(state: ControlState, raft: Raft, maxVoters: num
     const isCurrent = node !== undefined && node.diskId === voter.diskId;
     const ghostOfNode = node !== undefined && !isCurrent && learners.some((other) => same(other, voter));
     if (ghostOfNode) return { kind: 'remove', voter };
-    if (node === undefined && state.nodes.length > 0 && voter.nodeId !== raft.self.nodeId) return { kind: 'remove', voter };
+    if (node === undefined && state.nodes.length > 0 && voter.nodeId !== raft.self.nodeId)
+      return { kind: 'remove', voter };
   }
   return null;
 }

@@ -123,7 +123,8 @@ export class Router {
 
   private wrongRequest(request: DataRequest, settings: ClusterSettings): string | null {
     const { partitionCount } = settings;
-    if (request.partition >= partitionCount) return `partition ${request.partition} of ${partitionCount} does not exist`;
+    if (request.partition >= partitionCount)
+      return `partition ${request.partition} of ${partitionCount} does not exist`;
     if (request.op === 'scan') return null;
     const key = request.op === 'get' ? request.key : request.mutation.key;
     const owner = partitionOf(key, partitionCount);
@@ -152,7 +153,8 @@ export class Router {
           : hasMember(runtime.inSync, self)
             ? 'ReplicaWriteRejected'
             : 'Moved';
-    const reason = status === 'Unavailable' ? 'no member can lead this partition now' : 'another member leads this partition';
+    const reason =
+      status === 'Unavailable' ? 'no member can lead this partition now' : 'another member leads this partition';
     this.outbox.reply(connection, { ...common, status, outcome: 'NotExecuted', reason });
   }
 
@@ -168,7 +170,14 @@ export class Router {
       return;
     }
     const { epoch } = state.runtime(partition);
-    this.outbox.reply(connection, { id, status: 'Ok', partition, epoch, member: self, copy: this.data.copyReport(partition, keys) });
+    this.outbox.reply(connection, {
+      id,
+      status: 'Ok',
+      partition,
+      epoch,
+      member: self,
+      copy: this.data.copyReport(partition, keys),
+    });
   }
 
   private onAdmin(connection: number, id: number, command: AdminCommand, nowMs: number): void {
@@ -176,12 +185,20 @@ export class Router {
       const wrong = wrongSettings(command.settings);
       if (wrong !== null) return this.outbox.reply(connection, { id, status: 'InvalidInput', reason: wrong });
       const done = this.control.bootstrap(command.settings, nowMs);
-      const answer: Answer = done ? { id, status: 'Ok' } : { id, status: 'Conflict', reason: 'this node belongs to a cluster already' };
+      const answer: Answer = done
+        ? { id, status: 'Ok' }
+        : { id, status: 'Conflict', reason: 'this node belongs to a cluster already' };
       return this.outbox.reply(connection, answer);
     }
     if (!this.control.isLeader) {
       const owner = this.control.leader === null ? {} : { owner: this.control.leader };
-      return this.outbox.reply(connection, { id, status: 'Moved', outcome: 'NotExecuted', reason: 'not the control leader', ...owner });
+      return this.outbox.reply(connection, {
+        id,
+        status: 'Moved',
+        outcome: 'NotExecuted',
+        reason: 'not the control leader',
+        ...owner,
+      });
     }
     if (command.kind === 'drain') {
       this.control.enqueue({ kind: 'set-leaving', nodeId: command.nodeId, leaving: false, drain: true });
@@ -191,11 +208,18 @@ export class Router {
     const unmarked = command.leaving.filter((nodeId) => this.control.state.node(nodeId)?.leaving === false);
     for (const nodeId of unmarked) this.control.enqueue({ kind: 'set-leaving', nodeId, leaving: true, drain: false });
     if (unmarked.length > 0) {
-      return this.refuse(connection, id, { status: 'Migrating', reason: 'the leaving nodes are being marked; ask again' });
+      return this.refuse(connection, id, {
+        status: 'Migrating',
+        reason: 'the leaving nodes are being marked; ask again',
+      });
     }
     const plan = this.control.planMap(nowMs);
     if (plan !== null) this.control.enqueue(plan);
-    return this.outbox.reply(connection, { id, status: 'Ok', reason: plan === null ? 'the map is as it should be' : 'a new map is proposed' });
+    return this.outbox.reply(connection, {
+      id,
+      status: 'Ok',
+      reason: plan === null ? 'the map is as it should be' : 'a new map is proposed',
+    });
   }
 }
 
@@ -203,7 +227,8 @@ function wrongSettings(settings: ClusterSettings): string | null {
   const { replicationFactor, minInSync, partitionCount, initialNodes } = settings;
   if (!(replicationFactor >= 1 && replicationFactor <= 5)) return 'the replication factor must be 1 to 5';
   if (!(minInSync >= 1 && minInSync <= replicationFactor)) return 'minInSync must be 1 to the replication factor';
-  if (!(partitionCount >= 1 && segmentCount % partitionCount === 0)) return `the partition count must divide ${segmentCount}`;
+  if (!(partitionCount >= 1 && segmentCount % partitionCount === 0))
+    return `the partition count must divide ${segmentCount}`;
   if (!(initialNodes >= replicationFactor)) return 'fewer nodes than copies';
   return null;
 }

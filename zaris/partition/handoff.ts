@@ -36,7 +36,8 @@ export class Handoff {
   /** `drained`: everything logged is committed and the target holds it. */
   advance(runtime: PartitionRuntime, drained: boolean, nowMs: number): HandoffStep {
     const { host, partition } = this.replica;
-    if (this.proposedEpoch !== null && runtime.epoch > this.proposedEpoch) return this.resume('another edge settled it', nowMs);
+    if (this.proposedEpoch !== null && runtime.epoch > this.proposedEpoch)
+      return this.resume('another edge settled it', nowMs);
     if (this.proposedEpoch === null) {
       if (!hasMember(runtime.inSync, this.to) || nowMs - this.sinceMs >= host.timings.drainMs) {
         return this.resume('the drain took too long, or the target left', nowMs);
@@ -58,16 +59,28 @@ export class Handoff {
 
   private resume(why: string, nowMs: number): HandoffStep {
     const { host, partition } = this.replica;
-    host.notice('info', 'handoff-aborted', { partition, to: memberName(this.to), why, afterMs: Math.round(nowMs - this.sinceMs) });
+    host.notice('info', 'handoff-aborted', {
+      partition,
+      to: memberName(this.to),
+      why,
+      afterMs: Math.round(nowMs - this.sinceMs),
+    });
     return { kind: 'resumed' };
   }
 }
 
 /** Whom this primary should hand its partition to now, if anybody. */
-export function handoffTarget(replica: Replica, runtime: PartitionRuntime, healthySinceMs: number, nowMs: number): Member | null {
+export function handoffTarget(
+  replica: Replica,
+  runtime: PartitionRuntime,
+  healthySinceMs: number,
+  nowMs: number,
+): Member | null {
   const { host, partition } = replica;
   const placement = host.placement(partition);
-  const others = runtime.inSync.filter((member) => !sameMember(member, host.self) && host.isAlive(member) && host.mayLead(member));
+  const others = runtime.inSync.filter(
+    (member) => !sameMember(member, host.self) && host.isAlive(member) && host.mayLead(member),
+  );
   const preferred = others.find((member) => member.nodeId === placement.preferredPrimary);
   if (host.draining) return preferred ?? others[0] ?? null;
   if (preferred === undefined || placement.preferredPrimary === host.self.nodeId) return null;

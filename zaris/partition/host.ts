@@ -21,7 +21,11 @@ export interface ReplicaHost {
   reply(connection: number, answer: Answer): void;
   /** Asks the control leader; each command compares its epoch, so repeats are harmless. */
   propose(command: PartitionCommand): void;
-  notice(level: 'debug' | 'info' | 'warn' | 'error', name: string, fields: Record<string, string | number | boolean | null>): void;
+  notice(
+    level: 'debug' | 'info' | 'warn' | 'error',
+    name: string,
+    fields: Record<string, string | number | boolean | null>,
+  ): void;
   /** A broken invariant: stops the node (in builds that test the verifier: does nothing). */
   invariant(condition: boolean, why: string): void;
   /** Committed runtime as applied on this node. */

@@ -71,7 +71,9 @@ export class InSyncKeeper {
     const { silentReplicaMs } = host.timings;
     const silent = this.promotable(runtime).find((member) => {
       const progress = this.replicator.get(member);
-      return progress !== undefined && nowMs - progress.lastAckMs >= silentReplicaMs && !hasMember(runtime.eligible, member);
+      return (
+        progress !== undefined && nowMs - progress.lastAckMs >= silentReplicaMs && !hasMember(runtime.eligible, member)
+      );
     });
     if (silent === undefined) return false;
     if (!this.mayPropose(runtime.epoch, nowMs)) return true;
@@ -86,7 +88,8 @@ export class InSyncKeeper {
 
   private mayPropose(epoch: Epoch, nowMs: number): boolean {
     const last = this.lastRemoval;
-    if (last !== null && last.epoch === epoch && nowMs - last.atMs < this.replica.host.timings.reproposeMs) return false;
+    if (last !== null && last.epoch === epoch && nowMs - last.atMs < this.replica.host.timings.reproposeMs)
+      return false;
     this.lastRemoval = { epoch, atMs: nowMs };
     return true;
   }
@@ -119,11 +122,21 @@ export class InSyncKeeper {
   private dropSurplus(runtime: PartitionRuntime, nowMs: number): void {
     const { host, partition } = this.replica;
     const { replicas } = host.placement(partition);
-    const surplus = runtime.inSync.find((member) => !replicas.includes(member.nodeId) && !sameMember(member, host.self));
+    const surplus = runtime.inSync.find(
+      (member) => !replicas.includes(member.nodeId) && !sameMember(member, host.self),
+    );
     if (surplus === undefined) return;
-    const allIn = replicas.every((id) => runtime.inSync.some((member) => member.nodeId === id && host.isCurrent(member)));
+    const allIn = replicas.every((id) =>
+      runtime.inSync.some((member) => member.nodeId === id && host.isCurrent(member)),
+    );
     if (!allIn || !this.mayPropose(runtime.epoch, nowMs)) return;
     host.notice('info', 'surplus', { partition, member: memberName(surplus) });
-    host.propose({ kind: 'shrink', partition, expectEpoch: runtime.epoch, member: surplus, why: 'no longer in the map' });
+    host.propose({
+      kind: 'shrink',
+      partition,
+      expectEpoch: runtime.epoch,
+      member: surplus,
+      why: 'no longer in the map',
+    });
   }
 }

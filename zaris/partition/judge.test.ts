@@ -34,7 +34,11 @@ describe('judging a mutation', () => {
   it('a refusal carries the version that it was judged against', () => {
     const absent = judgeMutation({ kind: 'delete', key: 'k' }, null, position);
     expect(absent).toEqual({ kind: 'refusal', result: { status: 'NotFound', version: position } });
-    const present = judgeMutation({ kind: 'put', key: 'k', value: 'v', ifAbsent: true }, { value: 'x', version: version(3) }, position);
+    const present = judgeMutation(
+      { kind: 'put', key: 'k', value: 'v', ifAbsent: true },
+      { value: 'x', version: version(3) },
+      position,
+    );
     expect(present).toEqual({ kind: 'refusal', result: { status: 'Conflict', version: version(3) } });
   });
 });

@@ -23,7 +23,10 @@ const sumPattern = /^-?\d{1,15}$/;
 /** `current` is null when the key is absent; `position` is the log position that an absence was judged against. */
 export function judgeMutation(mutation: Mutation, current: CurrentValue | null, position: Version): Judgement {
   const seen = current?.version ?? position;
-  const refuse = (status: StoredResult['status']): Judgement => ({ kind: 'refusal', result: { status, version: seen } });
+  const refuse = (status: StoredResult['status']): Judgement => ({
+    kind: 'refusal',
+    result: { status, version: seen },
+  });
   switch (mutation.kind) {
     case 'put': {
       const { key, value, ttlMs } = mutation;

@@ -3,7 +3,11 @@ import type { Entry } from '../model/entry.ts';
 import { seq, term } from '../model/ids.ts';
 import { PartitionLog } from './log.ts';
 
-const entry = (at: number, inTerm: number): Entry => ({ seq: seq(at), term: term(inTerm), effect: { kind: 'completion' } });
+const entry = (at: number, inTerm: number): Entry => ({
+  seq: seq(at),
+  term: term(inTerm),
+  effect: { kind: 'completion' },
+});
 const logOf = (...terms: number[]): PartitionLog => {
   const log = new PartitionLog();
   terms.forEach((inTerm, index) => log.append(entry(index + 1, inTerm)));

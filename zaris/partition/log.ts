@@ -14,7 +14,8 @@ const compactEvery = 1_024;
 /** Rough size of an entry in memory, bytes. */
 export function entryBytes(entry: Entry): number {
   const { effect } = entry;
-  const text = effect.kind === 'put' ? effect.key.length + effect.value.length : effect.kind === 'delete' ? effect.key.length : 0;
+  const text =
+    effect.kind === 'put' ? effect.key.length + effect.value.length : effect.kind === 'delete' ? effect.key.length : 0;
   return 120 + text + (entry.once === undefined ? 0 : 80);
 }
 

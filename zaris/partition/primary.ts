@@ -120,7 +120,8 @@ export class Primary {
     const { host, partition, log, commitSeq } = this.replica;
     const { runtime } = this;
     if (this.replicator === null) {
-      for (const entry of log.slice(commitSeq, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)) this.overlay.add(entry, true);
+      for (const entry of log.slice(commitSeq, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
+        this.overlay.add(entry, true);
       this.replicator = new Replicator(this.replica, this.term);
       this.keeper = new InSyncKeeper(this.replica, this.replicator);
       this.replicator.setFollowers(this.keeper.followers(runtime), nowMs);

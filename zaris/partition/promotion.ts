@@ -84,7 +84,10 @@ export class Promotion {
       const own = log.termAt(entry.seq);
       if (own === entry.term) continue;
       if (own !== null) {
-        host.invariant(entry.seq > commitSeq, `partition ${this.replica.partition}: synchronising would cut a committed entry`);
+        host.invariant(
+          entry.seq > commitSeq,
+          `partition ${this.replica.partition}: synchronising would cut a committed entry`,
+        );
         log.truncateFrom(entry.seq);
       }
       log.append(entry);

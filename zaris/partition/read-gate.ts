@@ -5,8 +5,6 @@
  * The value is taken first and the evidence checked after it, in one turn. The other order would let a pause between the
  * two hand out a value that a new primary has overwritten.
  */
-import type { PartitionId, Term } from '../model/ids.ts';
-
 /** A read that waits. `answer` takes the value at the moment it is called and replies; `refuse` replies a refusal. */
 export interface GatedRead {
   readonly sinceMs: number;
@@ -84,10 +82,4 @@ export class ReadGate {
     this.confirming = [];
     for (const read of all) read.refuse(why);
   }
-}
-
-/** A partition whose reads ask for a control read. */
-export interface ConfirmRequest {
-  readonly partition: PartitionId;
-  readonly term: Term;
 }

@@ -125,7 +125,13 @@ describe('a replica and snapshots', () => {
     leader.adoptTerm(term(5));
     const replicator = new Replicator(leader, term(5));
     replicator.setFollowers([self], 0);
-    const ack = { kind: 'append-ack', from: self.incarnation, to: primary.incarnation, partition: partitionId(0), term: term(5) } as const;
+    const ack = {
+      kind: 'append-ack',
+      from: self.incarnation,
+      to: primary.incarnation,
+      partition: partitionId(0),
+      term: term(5),
+    } as const;
     host.sent.length = 0;
     replicator.onAppendAck(self, { ...ack, matched: false, seq: seq(3) }, 1);
     expect(host.sent.map(({ message }) => message.kind)).toEqual(['append']);

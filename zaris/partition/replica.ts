@@ -113,7 +113,10 @@ export class Replica {
       const own = this.log.termAt(entry.seq);
       if (own === entry.term) continue;
       if (own !== null) {
-        this.host.invariant(entry.seq > this.commitSeq, `partition ${this.partition}: a committed entry would be cut at ${entry.seq}`);
+        this.host.invariant(
+          entry.seq > this.commitSeq,
+          `partition ${this.partition}: a committed entry would be cut at ${entry.seq}`,
+        );
         if (entry.seq <= this.commitSeq) return;
         this.log.truncateFrom(entry.seq);
       }
@@ -139,23 +142,34 @@ export class Replica {
     const applied: Entry[] = [];
     for (let at = this.commitSeq + 1; at <= upTo; at++) {
       const entry = this.log.get(asSeq(at));
-      assert(entry !== undefined, `partition ${this.partition}: committed entry ${at} is not in the log`);
+      if (entry === undefined) {
+        this.host.invariant(false, `partition ${this.partition}: committed entry ${at} is not in the log`);
+        return applied;
+      }
       const fresh = this.store.apply(entry, nowMs);
       this.host.invariant(fresh, `partition ${this.partition}: a sequence took effect twice at ${at}`);
       applied.push(entry);
+      this.commitSeq = entry.seq;
     }
-    this.commitSeq = upTo;
     return applied;
   }
 
   /** Beat of the primary: grants it a lease. Returns the seq matched in its term, or null when the term is old. */
-  onBeat(from: Member, beat: { term: Term; commitSeq: Seq; digestSeq: Seq; digest: number }, nowMs: number): Seq | null {
+  onBeat(
+    from: Member,
+    beat: { term: Term; commitSeq: Seq; digestSeq: Seq; digest: number },
+    nowMs: number,
+  ): Seq | null {
     if (!this.adoptTerm(beat.term)) return null;
     const { leaseMs, clockDrift } = this.host.timings;
     this.grantedUntilMs = Math.max(this.grantedUntilMs, nowMs + leaseMs * (1 + clockDrift));
     this.grantedTo = from;
     this.followCommit(beat.commitSeq, nowMs);
-    if (this.store.applied.seq === beat.digestSeq && beat.digestSeq === this.commitSeq && this.matchedSeq >= beat.digestSeq) {
+    if (
+      this.store.applied.seq === beat.digestSeq &&
+      beat.digestSeq === this.commitSeq &&
+      this.matchedSeq >= beat.digestSeq
+    ) {
       this.host.invariant(
         this.store.digest === beat.digest,
         `partition ${this.partition}: digest differs from the primary's at seq ${beat.digestSeq}`,

@@ -232,7 +232,12 @@ export class Replicator {
       done: false,
       sentAtMs: nowMs,
     };
-    host.notice('info', 'snapshot-started', { partition, to: memberName(follower.member), seq: store.applied.seq, keys: items.length });
+    host.notice('info', 'snapshot-started', {
+      partition,
+      to: memberName(follower.member),
+      seq: store.applied.seq,
+      keys: items.length,
+    });
     this.sendChunk(follower, follower.snapshot, nowMs);
   }
 
@@ -242,7 +247,11 @@ export class Replicator {
     assert(start !== undefined, 'chunks are sent in order');
     let end = start;
     let bytes = 0;
-    while (end < snapshot.items.length && end - start < host.timings.snapshotItems && bytes < host.timings.snapshotBytes) {
+    while (
+      end < snapshot.items.length &&
+      end - start < host.timings.snapshotItems &&
+      bytes < host.timings.snapshotBytes
+    ) {
       const item = snapshot.items[end];
       bytes += (item?.key.length ?? 0) + (item?.value.length ?? 0) + 40;
       end += 1;

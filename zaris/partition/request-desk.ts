@@ -45,7 +45,12 @@ export class RequestDesk {
   private waiters: Waiter[] = [];
   private nextWaiter = 0;
   /** Reads that wait for an inherited entry's commit. */
-  private behindInherited: { readonly upTo: number; readonly connection: number; readonly request: Read; readonly sinceMs: number }[] = [];
+  private behindInherited: {
+    readonly upTo: number;
+    readonly connection: number;
+    readonly request: Read;
+    readonly sinceMs: number;
+  }[] = [];
 
   constructor(primary: Primary) {
     this.primary = primary;
@@ -260,7 +265,13 @@ export class RequestDesk {
     this.nextWaiter = 0;
   }
 
-  private refuse(connection: number, id: number, status: TransientStatus, outcome: 'NotExecuted' | 'Unknown', reason: string): void {
+  private refuse(
+    connection: number,
+    id: number,
+    status: TransientStatus,
+    outcome: 'NotExecuted' | 'Unknown',
+    reason: string,
+  ): void {
     this.primary.replica.host.reply(connection, { ...this.base(id), status, outcome, reason });
   }
 

@@ -18,7 +18,11 @@ describe('possession proof', () => {
   };
   const table: readonly (readonly [string, Partial<PossessionInput>, string])[] = [
     ['in the in-sync set, nobody answers', {}, 'possessed'],
-    ['in the in-sync set, an equal answer', { answers: [{ member: other, last: at(3, 10), keyCount: 5 }] }, 'possessed'],
+    [
+      'in the in-sync set, an equal answer',
+      { answers: [{ member: other, last: at(3, 10), keyCount: 5 }] },
+      'possessed',
+    ],
     ['eligible, nobody answers', { inSync: [other], eligible: [self] }, 'possessed'],
     ['in no set', { inSync: [other], eligible: [third] }, 'refused'],
     ['in the set, but as another incarnation', { inSync: [member('n1', 2), other] }, 'refused'],
@@ -62,9 +66,11 @@ describe('commit index', () => {
     minInSync: 2,
   };
   it('is what every in-sync member holds', () => expect(soundRules.commitIndex(base)).toBe(7));
-  it('waits for a proposed joiner too', () => expect(soundRules.commitIndex({ ...base, joiners: [match(member('n4'), 6)] })).toBe(6));
+  it('waits for a proposed joiner too', () =>
+    expect(soundRules.commitIndex({ ...base, joiners: [match(member('n4'), 6)] })).toBe(6));
   it('never goes back', () => expect(soundRules.commitIndex({ ...base, joiners: [match(member('n4'), 1)] })).toBe(5));
-  it('stands still below minInSync', () => expect(soundRules.commitIndex({ ...base, inSync: [match(self, 10)] })).toBe(5));
+  it('stands still below minInSync', () =>
+    expect(soundRules.commitIndex({ ...base, inSync: [match(self, 10)] })).toBe(5));
   it('silence changes nothing', () => {
     const silent: Match = { member: third, seq: seq(5), silentMs: 1e9 };
     expect(soundRules.commitIndex({ ...base, inSync: [match(self, 10), match(other, 9), silent] })).toBe(5);
@@ -74,9 +80,15 @@ describe('commit index', () => {
 describe('lease', () => {
   const grant = (who: Member, sentAtMs: number) => ({ member: who, sentAtMs });
   it('needs every promotable member', () => {
-    expect(soundRules.leaseHeld({ nowMs: 399, leaseMs: 300, grants: [grant(other, 100), grant(third, 350)] })).toBe(true);
-    expect(soundRules.leaseHeld({ nowMs: 400, leaseMs: 300, grants: [grant(other, 100), grant(third, 350)] })).toBe(false);
-    expect(soundRules.leaseHeld({ nowMs: 0, leaseMs: 300, grants: [grant(other, Number.NEGATIVE_INFINITY)] })).toBe(false);
+    expect(soundRules.leaseHeld({ nowMs: 399, leaseMs: 300, grants: [grant(other, 100), grant(third, 350)] })).toBe(
+      true,
+    );
+    expect(soundRules.leaseHeld({ nowMs: 400, leaseMs: 300, grants: [grant(other, 100), grant(third, 350)] })).toBe(
+      false,
+    );
+    expect(soundRules.leaseHeld({ nowMs: 0, leaseMs: 300, grants: [grant(other, Number.NEGATIVE_INFINITY)] })).toBe(
+      false,
+    );
   });
   it('holds alone when nobody else could be promoted', () => {
     expect(soundRules.leaseHeld({ nowMs: 1e9, leaseMs: 300, grants: [] })).toBe(true);

@@ -98,7 +98,10 @@ export class PartitionStore {
 
   /** Applies the next committed entry. Returns false when its sequence took effect before: a broken promise for the caller to report. */
   apply(entry: Entry, nowMs: number): boolean {
-    assert(entry.seq === this.appliedVersion.seq + 1, `applied out of order: ${entry.seq} after ${this.appliedVersion.seq}`);
+    assert(
+      entry.seq === this.appliedVersion.seq + 1,
+      `applied out of order: ${entry.seq} after ${this.appliedVersion.seq}`,
+    );
     const version: Version = { term: entry.term, seq: entry.seq };
     this.appliedVersion = version;
     const fresh = entry.once === undefined || this.remember(entry.once, nowMs);

@@ -27,7 +27,8 @@ interface ChartPlan {
 const dashes: readonly (readonly number[])[] = [[], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4]];
 
 const axisStepsMs = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3, 7200e3, 14400e3,
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3,
+  7200e3, 14400e3,
 ];
 
 function plans(report: RunReport): ChartPlan[] {
@@ -35,19 +36,32 @@ function plans(report: RunReport): ChartPlan[] {
   const milliseconds = (value: number): string => formatDuration(value);
   const counted = (value: number): string => formatCount(value);
   const line = (label: string, values: readonly (number | null)[], index: number, format: Line['format']): Line => ({
-    label, values, format, dash: dashes[index % dashes.length] ?? [],
+    label,
+    values,
+    format,
+    dash: dashes[index % dashes.length] ?? [],
   });
   return [
     {
-      title: 'Acknowledged', heightPx: 130, log: false,
+      title: 'Acknowledged',
+      heightPx: 130,
+      log: false,
       lines: [line('per second', series.ackedPerSecond, 0, counted)],
     },
     {
-      title: 'Latency', heightPx: 150, log: true,
-      lines: [line('p50', series.p50Ms, 0, milliseconds), line('p99', series.p99Ms, 1, milliseconds), line('max', series.maxMs, 2, milliseconds)],
+      title: 'Latency',
+      heightPx: 150,
+      log: true,
+      lines: [
+        line('p50', series.p50Ms, 0, milliseconds),
+        line('p99', series.p99Ms, 1, milliseconds),
+        line('max', series.maxMs, 2, milliseconds),
+      ],
     },
     {
-      title: 'Refusals', heightPx: 110, log: false,
+      title: 'Refusals',
+      heightPx: 110,
+      log: false,
       lines: series.refusals.map((refusal, index) => line(refusal.status, refusal.counts, index, counted)),
     },
     { title: 'In flight', heightPx: 70, log: false, lines: [line('operations', series.inFlight, 0, counted)] },
@@ -98,10 +112,16 @@ export class Charts {
 
   private optionsOf(plan: ChartPlan): UPlot.Options {
     const { palette, geometry } = this;
-    const axis = { stroke: palette.soft, grid: { stroke: palette.line, width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif' };
+    const axis = {
+      stroke: palette.soft,
+      grid: { stroke: palette.line, width: 1 },
+      ticks: { show: false },
+      font: '11px system-ui, sans-serif',
+    };
     const format = plan.lines[0]?.format ?? String;
     const powerOfTen = (value: number): boolean => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6;
-    const decades = (_: UPlot, splits: number[]): (number | null)[] => (plan.log ? splits.map((value) => (powerOfTen(value) ? value : null)) : splits);
+    const decades = (_: UPlot, splits: number[]): (number | null)[] =>
+      plan.log ? splits.map((value) => (powerOfTen(value) ? value : null)) : splits;
     return {
       width: geometry.widthPx,
       height: plan.heightPx,
@@ -111,20 +131,38 @@ export class Charts {
       select: { show: false, left: 0, top: 0, width: 0, height: 0 },
       scales: {
         x: { time: false },
-        y: plan.log ? { distr: 3, log: 10 } : { range: (_: UPlot, __: number, max: number) => [0, max > 0 ? max * 1.08 : 1] },
+        y: plan.log
+          ? { distr: 3, log: 10 }
+          : { range: (_: UPlot, __: number, max: number) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [
-        { ...axis, size: 22, gap: 3, space: 80, incrs: axisStepsMs, values: (_: UPlot, splits: number[]) => this.timeLabels(splits) },
         {
-          ...axis, size: geometry.gutterPx, gap: 6, space: 26, filter: decades, grid: { ...axis.grid, filter: decades },
+          ...axis,
+          size: 22,
+          gap: 3,
+          space: 80,
+          incrs: axisStepsMs,
+          values: (_: UPlot, splits: number[]) => this.timeLabels(splits),
+        },
+        {
+          ...axis,
+          size: geometry.gutterPx,
+          gap: 6,
+          space: 26,
+          filter: decades,
+          grid: { ...axis.grid, filter: decades },
           values: (_: UPlot, splits: (number | null)[]) => splits.map((value) => (value === null ? '' : format(value))),
         },
       ],
       series: [
         {},
         ...plan.lines.map((line, index): UPlot.Series => ({
-          label: line.label, stroke: palette.series[index % 5] ?? palette.ink, width: index === 0 ? 1.5 : 1.2, dash: [...line.dash],
-          points: { size: 4 }, spanGaps: false,
+          label: line.label,
+          stroke: palette.series[index % 5] ?? palette.ink,
+          width: index === 0 ? 1.5 : 1.2,
+          dash: [...line.dash],
+          points: { size: 4 },
+          spanGaps: false,
         })),
       ],
       hooks: { drawClear: [(plot: UPlot) => this.shadeFaults(plot)] },
@@ -168,7 +206,8 @@ export class Charts {
       for (const [place, line] of plan.lines.entries()) {
         const value = line.values[index];
         const key = keys[place];
-        if (key !== undefined) key.textContent = index < 0 ? '' : value === null || value === undefined ? 'none' : line.format(value);
+        if (key !== undefined)
+          key.textContent = index < 0 ? '' : value === null || value === undefined ? 'none' : line.format(value);
       }
     }
   }

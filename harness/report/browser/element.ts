@@ -37,7 +37,13 @@ export function button(label: string, title: string, onClick: () => void): HTMLB
 export function tableOf(heads: readonly string[], rows: readonly (readonly Child[])[]): HTMLElement {
   const body = element('tbody');
   for (const cells of rows) {
-    body.append(element('tr', {}, ...cells.map((cell, index) => (index === 0 ? element('th', { scope: 'row' }, cell) : element('td', {}, cell)))));
+    body.append(
+      element(
+        'tr',
+        {},
+        ...cells.map((cell, index) => (index === 0 ? element('th', { scope: 'row' }, cell) : element('td', {}, cell))),
+      ),
+    );
   }
   const head = element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text))));
   return element('div', { class: 'scroll' }, element('table', {}, head, body));

@@ -33,15 +33,24 @@ function groupBlock(group: CauseGroup, items: readonly Finding[], zoom: (atMs: n
   const block = element('section', { class: 'group', id: `group-${group.id}` }, element('h3', {}, group.sentence));
   const facts = [
     group.whereNow === '' ? '' : `now: ${group.whereNow}`,
-    items.length < group.count ? `${formatCount(items.length)} of ${formatCount(group.count)} listed` : `${formatCount(group.count)} listed`,
+    items.length < group.count
+      ? `${formatCount(items.length)} of ${formatCount(group.count)} listed`
+      : `${formatCount(group.count)} listed`,
   ].filter((text) => text !== '');
   const line = element('p', { class: 'quiet' }, facts.join(' · '));
   const at = group.firstAtMs;
-  if (at !== null) line.append(' ', button('show on the time line', 'Show this group on the time line', () => zoom(at)));
+  if (at !== null)
+    line.append(
+      ' ',
+      button('show on the time line', 'Show this group on the time line', () => zoom(at)),
+    );
   const body = element('div');
   const fill = (count: number): void => {
     body.replaceChildren(tableOf(heads, items.slice(0, count).map(row)));
-    if (count < items.length) body.append(button(`show all ${items.length}`, `Show all ${items.length} of this group`, () => fill(items.length)));
+    if (count < items.length)
+      body.append(
+        button(`show all ${items.length}`, `Show all ${items.length} of this group`, () => fill(items.length)),
+      );
   };
   fill(rowsShown);
   block.append(line, body);
@@ -52,25 +61,48 @@ function groupBlock(group: CauseGroup, items: readonly Finding[], zoom: (atMs: n
 export function showFindings(report: RunReport, section: HTMLElement, zoom: (atMs: number) => void): void {
   const { findings } = report;
   if (findings.total === 0) {
-    section.append(element('p', { class: 'quiet' }, 'None. The checkers found nothing; the canary shows whether they would have.'));
+    section.append(
+      element('p', { class: 'quiet' }, 'None. The checkers found nothing; the canary shows whether they would have.'),
+    );
     return;
   }
   const totals = findings.totals.map(({ kind, count }) => countFindings(kind, count)).join(', ');
-  const capped = findings.items.length < findings.total ? ` ${formatCount(findings.items.length)} of ${formatCount(findings.total)} are listed; each group keeps some.` : '';
-  const search = element('input', { type: 'search', placeholder: 'key, id, node or epoch', 'aria-label': 'Filter findings', id: 'filter' });
+  const capped =
+    findings.items.length < findings.total
+      ? ` ${formatCount(findings.items.length)} of ${formatCount(findings.total)} are listed; each group keeps some.`
+      : '';
+  const search = element('input', {
+    type: 'search',
+    placeholder: 'key, id, node or epoch',
+    'aria-label': 'Filter findings',
+    id: 'filter',
+  });
   const list = element('div');
   const fill = (): void => {
     const words = search.value.trim().toLowerCase();
     const matches = (finding: Finding): boolean =>
-      words === '' || [finding.id, visible(finding.key), finding.node ?? '', `epoch ${finding.epoch}`, findingNoun(finding.kind, 1)].some((text) => text.toLowerCase().includes(words));
+      words === '' ||
+      [
+        finding.id,
+        visible(finding.key),
+        finding.node ?? '',
+        `epoch ${finding.epoch}`,
+        findingNoun(finding.kind, 1),
+      ].some((text) => text.toLowerCase().includes(words));
     const byGroup = Map.groupBy(findings.items.filter(matches), (finding) => finding.group);
     const blocks = findings.groups.flatMap((group) => {
       const items = byGroup.get(group.id);
       return items === undefined ? [] : [groupBlock(group, items, zoom)];
     });
-    list.replaceChildren(...(blocks.length > 0 ? blocks : [element('p', { class: 'quiet' }, 'No listed finding matches.')]));
+    list.replaceChildren(
+      ...(blocks.length > 0 ? blocks : [element('p', { class: 'quiet' }, 'No listed finding matches.')]),
+    );
   };
   search.addEventListener('input', fill);
-  section.append(element('p', {}, `${totals}, in ${plural(findings.groups.length, 'group')} by cause.${capped}`), element('p', {}, search), list);
+  section.append(
+    element('p', {}, `${totals}, in ${plural(findings.groups.length, 'group')} by cause.${capped}`),
+    element('p', {}, search),
+    list,
+  );
   fill();
 }

@@ -65,7 +65,12 @@ export function faultRows(report: RunReport, letters: ReadonlyMap<string, string
       fromMs,
       toMs,
       fill: counted ? { kind: 'solid' } : { kind: 'pattern', name: 'hatch' },
-      labels: [`${letter} ${fault.kind} ${targets} ${fault.id}`, `${letter} ${targets} ${fault.id}`, `${letter} ${targets}`, letter],
+      labels: [
+        `${letter} ${fault.kind} ${targets} ${fault.id}`,
+        `${letter} ${targets} ${fault.id}`,
+        `${letter} ${targets}`,
+        letter,
+      ],
       hint: `${faultName(fault)}, ${fault.outcome}, ${formatDuration(toMs - fromMs)}`,
     });
   }
@@ -113,7 +118,9 @@ export function nodeRows(report: RunReport): LaneRow[] {
 export function partitionRows(report: RunReport, only: ReadonlySet<number> | null): LaneRow[] {
   const owners = new Map(report.nodes.map((lane, index) => [lane.nodeId, index]));
   const byPartition = Map.groupBy(report.epochs, (change) => change.partition);
-  const chosen = [...byPartition.keys()].filter((partition) => only === null || only.has(partition)).toSorted((a, b) => a - b);
+  const chosen = [...byPartition.keys()]
+    .filter((partition) => only === null || only.has(partition))
+    .toSorted((a, b) => a - b);
   return chosen.map((partition) => {
     const changes = (byPartition.get(partition) ?? []).toSorted((a, b) => a.atMs - b.atMs);
     const spans = changes.map((change, index): Span => {
@@ -121,12 +128,18 @@ export function partitionRows(report: RunReport, only: ReadonlySet<number> | nul
       return {
         fromMs: change.atMs,
         toMs: changes[index + 1]?.atMs ?? report.run.durationMs,
-        fill: { kind: 'owner', owner: change.owner === null ? -1 : (owners.get(change.owner) ?? -1), health: change.health },
+        fill: {
+          kind: 'owner',
+          owner: change.owner === null ? -1 : (owners.get(change.owner) ?? -1),
+          health: change.health,
+        },
         labels: [`${owner} · e${change.epoch} · ${change.health}`, `${owner} e${change.epoch}`, owner],
         hint: `p${partition}: ${owner}, epoch ${change.epoch}, term ${change.term}, ${change.health}${change.kind === 'edge' ? '' : `, ${change.kind}`}`,
       };
     });
-    const marks = changes.filter((change) => change.kind === 'failover').map((change) => ({ atMs: change.atMs, hint: 'failover' }));
+    const marks = changes
+      .filter((change) => change.kind === 'failover')
+      .map((change) => ({ atMs: change.atMs, hint: 'failover' }));
     return { label: `p${partition}`, spans, marks, swatch: null };
   });
 }

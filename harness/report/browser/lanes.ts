@@ -56,10 +56,13 @@ export class Lanes {
     const row = this.options.rows[Math.floor(y / (this.options.rowPx + this.options.gapPx))];
     if (row === undefined) return null;
     const perPx = (this.view.window.toMs - this.view.window.fromMs) / this.plotPx();
-    const close = row.spans.length === 0 ? row.marks.find((mark) => Math.abs(mark.atMs - atMs) <= perPx * 5) : undefined;
+    const close =
+      row.spans.length === 0 ? row.marks.find((mark) => Math.abs(mark.atMs - atMs) <= perPx * 5) : undefined;
     if (close !== undefined) return close.hint;
     const exact = row.spans.find((span) => span.fromMs <= atMs && atMs < span.toMs);
-    return (exact ?? row.spans.find((span) => span.fromMs - perPx * 2 <= atMs && atMs < span.toMs + perPx * 2))?.hint ?? null;
+    return (
+      (exact ?? row.spans.find((span) => span.fromMs - perPx * 2 <= atMs && atMs < span.toMs + perPx * 2))?.hint ?? null
+    );
   }
 
   private plotPx(): number {
@@ -155,7 +158,10 @@ export class Lanes {
       pen.fillRect(left + 2, top + 1, pen.measureText(label).width + 3, rowPx - 2);
       pen.globalAlpha = 1;
     }
-    const dark = span.fill.kind === 'solid' || span.fill.kind === 'soft' || (span.fill.kind === 'owner' && span.fill.health === 'Lost');
+    const dark =
+      span.fill.kind === 'solid' ||
+      span.fill.kind === 'soft' ||
+      (span.fill.kind === 'owner' && span.fill.health === 'Lost');
     pen.fillStyle = dark ? this.palette.paper : this.palette.ink;
     pen.fillText(label, left + 3, top + rowPx / 2 + 0.5);
   }
@@ -183,7 +189,11 @@ export class Lanes {
     }
   }
 
-  private paintOwner(block: (style: string | CanvasPattern | undefined, from?: number, to?: number) => void, owner: number, health: string): void {
+  private paintOwner(
+    block: (style: string | CanvasPattern | undefined, from?: number, to?: number) => void,
+    owner: number,
+    health: string,
+  ): void {
     const { rowPx } = this.options;
     const colour = owner === -1 ? this.palette.faint : this.palette.owners[owner % this.palette.owners.length];
     block(colour);

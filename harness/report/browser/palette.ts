@@ -24,8 +24,15 @@ export function readPalette(): Palette {
   const list = (name: string, count: number): string[] =>
     Array.from({ length: count }, (_, index) => colour(`${name}-${index + 1}`));
   const palette = {
-    ink: colour('ink'), soft: colour('soft'), faint: colour('faint'), line: colour('line'), paper: colour('paper'),
-    bad: colour('bad'), shade: colour('shade'), series: list('series', 5), owners: list('owner', 8),
+    ink: colour('ink'),
+    soft: colour('soft'),
+    faint: colour('faint'),
+    line: colour('line'),
+    paper: colour('paper'),
+    bad: colour('bad'),
+    shade: colour('shade'),
+    series: list('series', 5),
+    owners: list('owner', 8),
   };
   probe.remove();
   return palette;

@@ -22,7 +22,13 @@ export class Timeline {
   readonly view: TimeView;
   private readonly report: RunReport;
   private readonly section: HTMLElement;
-  private readonly stack = element('div', { class: 'stack', tabindex: 0, role: 'group', 'aria-label': 'Time line. Arrow keys move, plus and minus zoom, 0 shows the whole run, n and p go to the next and previous fault.' });
+  private readonly stack = element('div', {
+    class: 'stack',
+    tabindex: 0,
+    role: 'group',
+    'aria-label':
+      'Time line. Arrow keys move, plus and minus zoom, 0 shows the whole run, n and p go to the next and previous fault.',
+  });
   private readonly readout = element('p', { class: 'readout', 'aria-live': 'off' });
   private readonly span = element('span', { class: 'span' });
   private readonly geometry = { gutterPx: 64, marginPx: 28, widthPx: 800 };
@@ -42,7 +48,12 @@ export class Timeline {
     const lanes = (rows: readonly LaneRow[], rowPx: number, gapPx: number, description: string): Lanes =>
       new Lanes({ rows, rowPx, gapPx, description }, this.view, this.geometry, this.palette);
     const letters = faultLetters(report.faults);
-    const top = lanes([findingRow(report), ...faultRows(report, letters)], 14, 2, 'Findings and faults over time; the tables below list the same.');
+    const top = lanes(
+      [findingRow(report), ...faultRows(report, letters)],
+      14,
+      2,
+      'Findings and faults over time; the tables below list the same.',
+    );
     const nodes = lanes(nodeRows(report), 15, 3, 'State of each node over time.');
     this.partitions = lanes([], 15, 2, 'Owner, epoch and health of each partition over time.');
     this.lanes = [top, nodes, this.partitions];
@@ -57,7 +68,9 @@ export class Timeline {
   }
 
   private assemble(top: Lanes, nodes: Lanes, letters: ReadonlyMap<string, string>): void {
-    const tools = element('div', { class: 'tools' },
+    const tools = element(
+      'div',
+      { class: 'tools' },
       button('−', 'Zoom out', () => this.view.zoom(2)),
       button('+', 'Zoom in', () => this.view.zoom(0.5)),
       button('◀', 'Earlier', () => this.view.pan(-0.4)),
@@ -69,14 +82,25 @@ export class Timeline {
     );
     const choices = element('p', { class: 'legend' }, element('strong', {}, 'Partitions'));
     const epochs = new Set(this.report.epochs.map((change) => change.partition)).size;
-    const labels: [Choice, string][] = [['findings', `with findings (${this.involved().size})`], ['moved', `moved (${this.moved().size})`], ['all', `all (${epochs})`]];
+    const labels: [Choice, string][] = [
+      ['findings', `with findings (${this.involved().size})`],
+      ['moved', `moved (${this.moved().size})`],
+      ['all', `all (${epochs})`],
+    ];
     for (const [choice, label] of labels) {
       const made = button(label, `Show partitions: ${label}`, () => this.choose(choice));
       this.choiceButtons.set(choice, made);
       choices.append(made);
     }
     this.stack.append(
-      element('p', { class: 'legend' }, element('strong', {}, 'Findings ▼ and faults'), ...[...letters].toSorted((a, b) => a[1].localeCompare(b[1])).map(([kind, letter]) => element('span', {}, element('kbd', {}, letter), ` ${kind}`))),
+      element(
+        'p',
+        { class: 'legend' },
+        element('strong', {}, 'Findings ▼ and faults'),
+        ...[...letters]
+          .toSorted((a, b) => a[1].localeCompare(b[1]))
+          .map(([kind, letter]) => element('span', {}, element('kbd', {}, letter), ` ${kind}`)),
+      ),
       top.canvas,
       ...this.charts.parts,
       element('p', { class: 'legend' }, element('strong', {}, 'Nodes'), ...laneLegend('nodes')),
@@ -85,7 +109,11 @@ export class Timeline {
       element('p', { class: 'legend' }, ...laneLegend('partitions')),
       this.partitions.canvas,
     );
-    const help = element('p', { class: 'quiet help' }, 'Drag to zoom, double-click for the whole run. Keys: ← → move, + − zoom, 0 whole run, n p next and previous fault.');
+    const help = element(
+      'p',
+      { class: 'quiet help' },
+      'Drag to zoom, double-click for the whole run. Keys: ← → move, + − zoom, 0 whole run, n p next and previous fault.',
+    );
     this.section.append(element('div', { class: 'bar' }, tools, this.readout), this.stack, help);
   }
 
@@ -148,11 +176,14 @@ export class Timeline {
       this.readout.textContent = 'Point at a chart or a lane to read it here.';
       return;
     }
-    const open = this.report.faults.filter(({ stages }) => stages.injectedMs !== null && stages.injectedMs <= at && at < (stages.healedMs ?? Infinity));
+    const open = this.report.faults.filter(
+      ({ stages }) => stages.injectedMs !== null && stages.injectedMs <= at && at < (stages.healedMs ?? Infinity),
+    );
     const faults = open.length === 0 ? 'no fault open' : `open: ${listWords(open.map(faultName), 3)}`;
     const precise = this.view.window.toMs - this.view.window.fromMs < 120_000;
     this.readout.replaceChildren(
-      element('b', {}, formatOffset(at, precise)), ` ${formatWall(this.report.run.startedAt, at).slice(11)} UTC · ${faults}`,
+      element('b', {}, formatOffset(at, precise)),
+      ` ${formatWall(this.report.run.startedAt, at).slice(11)} UTC · ${faults}`,
       ...(this.hint === null ? [] : [element('span', { class: 'hint' }, this.hint)]),
     );
   }
@@ -176,10 +207,15 @@ export class Timeline {
   private key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const actions: Readonly<Record<string, () => void>> = {
-      ArrowLeft: () => this.view.pan(-0.2), ArrowRight: () => this.view.pan(0.2),
-      '+': () => this.view.zoom(0.5), '=': () => this.view.zoom(0.5), '-': () => this.view.zoom(2),
-      '0': () => this.view.showAll(), Home: () => this.view.showAll(),
-      n: () => this.step(1), p: () => this.step(-1),
+      ArrowLeft: () => this.view.pan(-0.2),
+      ArrowRight: () => this.view.pan(0.2),
+      '+': () => this.view.zoom(0.5),
+      '=': () => this.view.zoom(0.5),
+      '-': () => this.view.zoom(2),
+      '0': () => this.view.showAll(),
+      Home: () => this.view.showAll(),
+      n: () => this.step(1),
+      p: () => this.step(-1),
     };
     const action = actions[event.key];
     if (action === undefined) return;

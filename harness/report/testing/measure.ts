@@ -50,9 +50,22 @@ try {
 }
 const bytes = statSync(path).size;
 rmSync(folder, { recursive: true, force: true });
-const rounded = (values: readonly number[]): { median: number; max: number } => ({ median: Math.round(medianOf(values)), max: Math.round(Math.max(...values)) });
-console.log(JSON.stringify({
-  faults: report.faults.length, epochChanges: report.epochs.length, findings: report.findings.items.length, buckets: report.series.ackedPerSecond.length,
-  bytes, renderMs: Math.round(renderMs), openMs: rounded(openMs), pageReadyMs: rounded(scriptMs), zoomMs: rounded(zoomMs), rounds,
-}));
+const rounded = (values: readonly number[]): { median: number; max: number } => ({
+  median: Math.round(medianOf(values)),
+  max: Math.round(Math.max(...values)),
+});
+console.log(
+  JSON.stringify({
+    faults: report.faults.length,
+    epochChanges: report.epochs.length,
+    findings: report.findings.items.length,
+    buckets: report.series.ackedPerSecond.length,
+    bytes,
+    renderMs: Math.round(renderMs),
+    openMs: rounded(openMs),
+    pageReadyMs: rounded(scriptMs),
+    zoomMs: rounded(zoomMs),
+    rounds,
+  }),
+);
 if (bytes > sizeGoalBytes || medianOf(openMs) > openGoalMs) process.exitCode = 1;

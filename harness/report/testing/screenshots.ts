@@ -17,7 +17,12 @@ try {
     const report = syntheticReport(name);
     const path = join(folder, `${name}.html`);
     writeFileSync(path, renderHtml(report));
-    for (const [theme, width, height] of [['light', 1440, 900], ['dark', 1440, 900], ['light', 400, 860], ['dark', 400, 860]] as const) {
+    for (const [theme, width, height] of [
+      ['light', 1440, 900],
+      ['dark', 1440, 900],
+      ['light', 400, 860],
+      ['dark', 400, 860],
+    ] as const) {
       const page = await browser.newPage({ viewport: { width, height }, colorScheme: theme });
       page.on('console', (message) => console.log(`${name}: console ${message.type()}: ${message.text()}`));
       page.on('pageerror', (error) => console.log(`${name}: ${error.stack}`));

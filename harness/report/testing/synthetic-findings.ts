@@ -31,14 +31,16 @@ function replicasOf(plan: FindingPlan, index: number, node: string, value: strin
     if (plan.kind === 'lost' && index % 6 === 3) {
       return { node: name, role, answer: 'older', value: `older than ${value}`, version: '7/12' };
     }
-    if (plan.kind === 'diverged' && name === node) return { node: name, role, answer: 'has-it', value, version: '8/1204' };
+    if (plan.kind === 'diverged' && name === node)
+      return { node: name, role, answer: 'has-it', value, version: '8/1204' };
     return { node: name, role, answer: 'absent', value: null, version: null };
   });
 }
 
 function makeFinding(random: Prng, plan: FindingPlan, index: number): FindingDraft {
   const injectedMs = plan.fault.stages.injectedMs ?? 0;
-  const acknowledged = plan.kind === 'stale' ? injectedMs + random.between(40, 900) : injectedMs - random.between(3, plan.spreadMs);
+  const acknowledged =
+    plan.kind === 'stale' ? injectedMs + random.between(40, 900) : injectedMs - random.between(3, plan.spreadMs);
   const invoked = acknowledged - random.between(1, 6);
   const node = plan.fault.targets[0] ?? 'n1';
   const partition = 16 + (index % 3);
@@ -46,16 +48,72 @@ function makeFinding(random: Prng, plan: FindingPlan, index: number): FindingDra
   const operationId = 400_000 + index * 31;
   const session = 1 + (index % 24);
   const value = `op-${operationId}:3f9a`;
-  const seen: Sighting = { atMs: acknowledged + 2, operationId: operationId + 4, session: session + 1, value, version: `${epoch}/1204`, node, epoch };
-  const missed: Sighting = { atMs: injectedMs + random.between(1_200, 3_000), operationId: operationId + 90, session: session + 2, value: null, version: null, node: 'n4', epoch: epoch + 1 };
+  const seen: Sighting = {
+    atMs: acknowledged + 2,
+    operationId: operationId + 4,
+    session: session + 1,
+    value,
+    version: `${epoch}/1204`,
+    node,
+    epoch,
+  };
+  const missed: Sighting = {
+    atMs: injectedMs + random.between(1_200, 3_000),
+    operationId: operationId + 90,
+    session: session + 2,
+    value: null,
+    version: null,
+    node: 'n4',
+    epoch: epoch + 1,
+  };
   const timeline: KeyEvent[] = [
     { kind: 'write', atMs: invoked, endMs: acknowledged, outcome: 'ok', text: `write ${value}`, node, epoch },
     { kind: 'read', atMs: seen.atMs - 1, endMs: seen.atMs, outcome: 'ok', text: `read ${value}`, node, epoch },
-    { kind: 'fault', atMs: injectedMs, endMs: plan.fault.stages.healedMs, outcome: '', text: `${plan.fault.kind} of ${node} (${plan.fault.id})`, node, epoch: null },
-    { kind: 'epoch', atMs: injectedMs + 480, endMs: null, outcome: '', text: `failover of partition ${partition} to n4`, node: 'n4', epoch: epoch + 1 },
-    { kind: 'read', atMs: missed.atMs - 2, endMs: missed.atMs, outcome: 'ok', text: 'read: absent', node: 'n4', epoch: epoch + 1 },
-    { kind: 'heal', atMs: plan.fault.stages.healedMs ?? injectedMs + 4_000, endMs: null, outcome: '', text: `${plan.fault.id} healed`, node, epoch: null },
-    { kind: 'read-back', atMs: injectedMs + 60_000, endMs: null, outcome: 'ok', text: 'read back: absent on every replica', node: 'n4', epoch: epoch + 1 },
+    {
+      kind: 'fault',
+      atMs: injectedMs,
+      endMs: plan.fault.stages.healedMs,
+      outcome: '',
+      text: `${plan.fault.kind} of ${node} (${plan.fault.id})`,
+      node,
+      epoch: null,
+    },
+    {
+      kind: 'epoch',
+      atMs: injectedMs + 480,
+      endMs: null,
+      outcome: '',
+      text: `failover of partition ${partition} to n4`,
+      node: 'n4',
+      epoch: epoch + 1,
+    },
+    {
+      kind: 'read',
+      atMs: missed.atMs - 2,
+      endMs: missed.atMs,
+      outcome: 'ok',
+      text: 'read: absent',
+      node: 'n4',
+      epoch: epoch + 1,
+    },
+    {
+      kind: 'heal',
+      atMs: plan.fault.stages.healedMs ?? injectedMs + 4_000,
+      endMs: null,
+      outcome: '',
+      text: `${plan.fault.id} healed`,
+      node,
+      epoch: null,
+    },
+    {
+      kind: 'read-back',
+      atMs: injectedMs + 60_000,
+      endMs: null,
+      outcome: 'ok',
+      text: 'read back: absent on every replica',
+      node: 'n4',
+      epoch: epoch + 1,
+    },
   ];
   return {
     id: `${plan.kind.charAt(0).toUpperCase()}${plan.prefix}${index + 1}`,
@@ -63,8 +121,14 @@ function makeFinding(random: Prng, plan: FindingPlan, index: number): FindingDra
     key: keyOf(plan, index),
     reason: `expected ${value} (acknowledged, nothing replaced it), read back absent`,
     operation: {
-      operationId, session, f: plan.kind === 'stale' ? 'read' : 'write', value, version: `${epoch}/1204`,
-      invokedAtMs: invoked, acknowledgedAtMs: acknowledged, attempts: 1 + (index % 2),
+      operationId,
+      session,
+      f: plan.kind === 'stale' ? 'read' : 'write',
+      value,
+      version: `${epoch}/1204`,
+      invokedAtMs: invoked,
+      acknowledgedAtMs: acknowledged,
+      attempts: 1 + (index % 2),
     },
     partition,
     epoch,

@@ -87,7 +87,13 @@ function makeEpochs(random: Prng, shape: TimelineShape, faults: readonly Fault[]
   const terms = owners.map(() => 1);
   const freeAtMs = owners.map(() => 0);
   const changes: EpochChange[] = owners.map((owner, partition) => ({
-    atMs: 0, partition, epoch: 1, term: 1, owner, health: 'Healthy', kind: 'edge',
+    atMs: 0,
+    partition,
+    epoch: 1,
+    term: 1,
+    owner,
+    health: 'Healthy',
+    kind: 'edge',
   }));
   const push = (atMs: number, partition: number, health: string, kind: EpochChange['kind']): void => {
     epochs[partition] = (epochs[partition] ?? 0) + 1;
@@ -99,7 +105,9 @@ function makeEpochs(random: Prng, shape: TimelineShape, faults: readonly Fault[]
     const injectedMs = fault.stages.injectedMs;
     const target = fault.targets[0] as string;
     if (injectedMs === null || fault.kind === 'loss') continue;
-    const hit = owners.flatMap((owner, partition) => (owner === target && (freeAtMs[partition] ?? 0) < injectedMs ? [partition] : []));
+    const hit = owners.flatMap((owner, partition) =>
+      owner === target && (freeAtMs[partition] ?? 0) < injectedMs ? [partition] : [],
+    );
     const fallback = owners.flatMap((_, partition) => ((freeAtMs[partition] ?? 0) < injectedMs ? [partition] : []));
     const moved = (hit.length > 0 ? hit : fallback).slice(0, shape.movesPerFault);
     for (const partition of moved) {
@@ -162,7 +170,13 @@ function makeSeries(random: Prng, shape: TimelineShape, faults: readonly Fault[]
     for (let index = from; index <= to; index++) disturbance[index] = Math.min(1, (disturbance[index] ?? 0) + 0.35);
   }
   const series: Series = {
-    fromMs: 0, bucketMs, ackedPerSecond: [], p50Ms: [], p99Ms: [], maxMs: [], inFlight: [],
+    fromMs: 0,
+    bucketMs,
+    ackedPerSecond: [],
+    p50Ms: [],
+    p99Ms: [],
+    maxMs: [],
+    inFlight: [],
     refusals: ['Moved', 'OwnershipChanging', 'Unavailable', 'Migrating'].map((status) => ({ status, counts: [] })),
   };
   for (let index = 0; index < shape.bucketCount; index++) {
@@ -176,7 +190,9 @@ function makeSeries(random: Prng, shape: TimelineShape, faults: readonly Fault[]
     const p99 = p50 * (4 + random.float() * 2) + trouble * 400 * random.float();
     series.p50Ms.push(silent ? null : Number(p50.toFixed(2)));
     series.p99Ms.push(silent ? null : Number(p99.toFixed(2)));
-    series.maxMs.push(silent ? null : Number((p99 * (1.5 + random.float() * 3) + trouble * 1_500 * random.float()).toFixed(2)));
+    series.maxMs.push(
+      silent ? null : Number((p99 * (1.5 + random.float() * 3) + trouble * 1_500 * random.float()).toFixed(2)),
+    );
     series.inFlight.push(Math.round(24 + trouble * 70));
     for (const [place, refusal] of series.refusals.entries()) {
       refusal.counts.push(trouble > 0 ? random.below(Math.ceil((bucketMs / 20) * trouble * (4 - place))) : 0);
@@ -187,7 +203,9 @@ function makeSeries(random: Prng, shape: TimelineShape, faults: readonly Fault[]
 
 function makeRecovery(random: Prng, faults: readonly Fault[], stuck: boolean): Recovery[] {
   return ['all', ...kinds].map((faultKind) => {
-    const count = faults.filter((fault) => fault.outcome === 'confirmed' && (faultKind === 'all' || fault.kind === faultKind)).length;
+    const count = faults.filter(
+      (fault) => fault.outcome === 'confirmed' && (faultKind === 'all' || fault.kind === faultKind),
+    ).length;
     const p50Ms = 300 + random.below(600);
     const healthy = { count, p50Ms: p50Ms * 4, p99Ms: p50Ms * 9, maxMs: p50Ms * 14 };
     return {
@@ -206,7 +224,11 @@ function makeCoverage(faults: readonly Fault[]): Coverage {
     kinds: [...kinds],
     roles,
     confirmed: kinds.map((kind) =>
-      roles.map((role) => faults.filter((fault) => fault.outcome === 'confirmed' && fault.kind === kind && fault.roles.includes(role)).length),
+      roles.map(
+        (role) =>
+          faults.filter((fault) => fault.outcome === 'confirmed' && fault.kind === kind && fault.roles.includes(role))
+            .length,
+      ),
     ),
     notInjected: [{ kind: 'latency', reason: 'the kernel of this host has no netem' }],
   };

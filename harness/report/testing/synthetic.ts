@@ -17,13 +17,26 @@ const shapes: Readonly<Record<SyntheticName, TimelineShape>> = {
   violated: shapeOf(12, 20 * minute, 41),
   inconclusive: shapeOf(13, 4 * minute, 9),
   'not-recovered': { ...shapeOf(14, 12 * minute, 22), stuckFromMs: 9 * minute },
-  big: { ...shapeOf(15, 240 * minute, 1_200), movesPerFault: 1, bucketCount: 2_400, ackedPerSecond: 560, partitionCount: 64 },
+  big: {
+    ...shapeOf(15, 240 * minute, 1_200),
+    movesPerFault: 1,
+    bucketCount: 2_400,
+    ackedPerSecond: 560,
+    partitionCount: 64,
+  },
 };
 
 function shapeOf(seed: number, durationMs: number, faultCount: number): TimelineShape {
   return {
-    seed, durationMs, faultCount, nodeCount: 5, partitionCount: 64, movesPerFault: 13, bucketCount: 600,
-    ackedPerSecond: 2_100, stuckFromMs: null,
+    seed,
+    durationMs,
+    faultCount,
+    nodeCount: 5,
+    partitionCount: 64,
+    movesPerFault: 13,
+    bucketCount: 600,
+    ackedPerSecond: 2_100,
+    stuckFromMs: null,
   };
 }
 
@@ -74,12 +87,42 @@ function promisesOf(name: SyntheticName, kinds: ReadonlySet<string>): RunPromise
     return name === 'inconclusive' ? 'unknown' : 'held';
   };
   return [
-    { id: 'durability', title: 'Every acknowledged write is kept', outcome: held('lost'), detail: kinds.has('lost') ? 'acknowledged writes are gone, see the groups by cause' : 'every live key read back' },
-    { id: 'reads', title: 'No read goes back in time', outcome: kinds.has('stale') ? 'broken' : 'held', detail: 'stale, resurrected and phantom reads during the run' },
-    { id: 'linearizability', title: 'Every key is linearizable', outcome: 'held', detail: 'versions as the witness, 41,020 keys' },
-    { id: 'convergence', title: 'Replicas agree after the last heal', outcome: kinds.has('diverged') ? 'broken' : 'held', detail: 'equal digests at equal seq' },
-    { id: 'exactly-once', title: 'No write takes effect twice', outcome: 'not-tested', detail: 'no counter workload in this preset' },
-    { id: 'recovery', title: 'The cluster heals after the last fault', outcome: name === 'not-recovered' ? 'broken' : 'held', detail: 'back to Healthy within 120 s' },
+    {
+      id: 'durability',
+      title: 'Every acknowledged write is kept',
+      outcome: held('lost'),
+      detail: kinds.has('lost') ? 'acknowledged writes are gone, see the groups by cause' : 'every live key read back',
+    },
+    {
+      id: 'reads',
+      title: 'No read goes back in time',
+      outcome: kinds.has('stale') ? 'broken' : 'held',
+      detail: 'stale, resurrected and phantom reads during the run',
+    },
+    {
+      id: 'linearizability',
+      title: 'Every key is linearizable',
+      outcome: 'held',
+      detail: 'versions as the witness, 41,020 keys',
+    },
+    {
+      id: 'convergence',
+      title: 'Replicas agree after the last heal',
+      outcome: kinds.has('diverged') ? 'broken' : 'held',
+      detail: 'equal digests at equal seq',
+    },
+    {
+      id: 'exactly-once',
+      title: 'No write takes effect twice',
+      outcome: 'not-tested',
+      detail: 'no counter workload in this preset',
+    },
+    {
+      id: 'recovery',
+      title: 'The cluster heals after the last fault',
+      outcome: name === 'not-recovered' ? 'broken' : 'held',
+      detail: 'back to Healthy within 120 s',
+    },
   ];
 }
 
@@ -103,7 +146,14 @@ const settings = [
 ];
 
 const environment = {
-  host: { name: 'nightly-3', os: 'Debian GNU/Linux 12', kernel: '6.1.0-28-amd64', cpus: 8, memoryBytes: 16_777_216_000, engine: 'Docker 20.10.24' },
+  host: {
+    name: 'nightly-3',
+    os: 'Debian GNU/Linux 12',
+    kernel: '6.1.0-28-amd64',
+    cpus: 8,
+    memoryBytes: 16_777_216_000,
+    engine: 'Docker 20.10.24',
+  },
   versions: [
     { name: 'certify', value: '0.1.0' },
     { name: 'zaris (each node says)', value: '0.1.0' },
@@ -122,11 +172,22 @@ const canary: RunReport['canary'] = {
   checks: [
     { name: 'forged loss in a shadow of the history', kind: 'lost', planted: 3, reported: 3, where: 'verifier' },
     { name: 'forged stale read', kind: 'stale', planted: 2, reported: 2, where: 'verifier' },
-    { name: 'key deleted by an unledgered client', kind: 'lost', planted: 5, reported: 5, where: 'live check, read-back, autopsy' },
+    {
+      name: 'key deleted by an unledgered client',
+      kind: 'lost',
+      planted: 5,
+      reported: 5,
+      where: 'live check, read-back, autopsy',
+    },
   ],
 };
 
-function strengthOf(name: SyntheticName, acknowledged: number, failovers: number, handoffs: number): RunReport['strength'] {
+function strengthOf(
+  name: SyntheticName,
+  acknowledged: number,
+  failovers: number,
+  handoffs: number,
+): RunReport['strength'] {
   const exposed = Math.round(acknowledged * 0.44);
   const claims = name === 'certified';
   return {
@@ -158,18 +219,48 @@ export function syntheticReport(name: SyntheticName): RunReport {
     formatVersion: reportFormatVersion,
     preliminary: false,
     run: {
-      runId: `20261129-031204-${name}`, startedAt: '2026-11-29T03:12:04.000Z', endedAt: new Date(Date.parse('2026-11-29T03:12:04Z') + durationMs).toISOString(),
-      durationMs, plannedMs: durationMs, seed: String(0x5eed_0000 + shape.seed), preset: 'nightly', chaosLevel: 'standard', cluster: 'docker', nodeCount: shape.nodeCount,
+      runId: `20261129-031204-${name}`,
+      startedAt: '2026-11-29T03:12:04.000Z',
+      endedAt: new Date(Date.parse('2026-11-29T03:12:04Z') + durationMs).toISOString(),
+      durationMs,
+      plannedMs: durationMs,
+      seed: String(0x5eed_0000 + shape.seed),
+      preset: 'nightly',
+      chaosLevel: 'standard',
+      cluster: 'docker',
+      nodeCount: shape.nodeCount,
       replay: `npm run certify -- --schedule results/20261129-031204-${name}/schedule.json --seed ${0x5eed_0000 + shape.seed} --rf 3`,
     },
-    verdict: { ...verdict, headline: '', contract: 'durable', permittedLosses: 0, permittedAnomalies: 0, interruptedBy: null },
+    verdict: {
+      ...verdict,
+      headline: '',
+      contract: 'durable',
+      permittedLosses: 0,
+      permittedAnomalies: 0,
+      interruptedBy: null,
+    },
     strength: strengthOf(name, acknowledged, failovers, handoffs),
     counts: {
-      operations: operationsOf(acknowledged), acknowledgedWrites: acknowledged, sessions: 24, keys, retiredKeys: Math.round(keys * 0.3),
-      readBack: { expected: keys, done: name === 'inconclusive' ? keys - 14 : keys }, replicas: { asked: keys * 3, answered: name === 'inconclusive' ? keys * 3 - 14 : keys * 3 },
+      operations: operationsOf(acknowledged),
+      acknowledgedWrites: acknowledged,
+      sessions: 24,
+      keys,
+      retiredKeys: Math.round(keys * 0.3),
+      readBack: { expected: keys, done: name === 'inconclusive' ? keys - 14 : keys },
+      replicas: { asked: keys * 3, answered: name === 'inconclusive' ? keys * 3 - 14 : keys * 3 },
     },
-    performance: { ackedPerSecond: Math.round(acknowledged / (durationMs / 1000)), latencyMs: { p50: 1.1, p99: 14, p999: 320, max: 2_804 } },
-    system: { name: 'zaris', build: 'zaris-node@sha256:9f2c1e0b77aa4d5e', replicationFactor: 3, minInSync: 2, partitions: shape.partitionCount, contract: 'An acknowledged write is held by every in-sync copy.' },
+    performance: {
+      ackedPerSecond: Math.round(acknowledged / (durationMs / 1000)),
+      latencyMs: { p50: 1.1, p99: 14, p999: 320, max: 2_804 },
+    },
+    system: {
+      name: 'zaris',
+      build: 'zaris-node@sha256:9f2c1e0b77aa4d5e',
+      replicationFactor: 3,
+      minInSync: 2,
+      partitions: shape.partitionCount,
+      contract: 'An acknowledged write is held by every in-sync copy.',
+    },
     ...environment,
     settings,
     phases: [
@@ -181,7 +272,10 @@ export function syntheticReport(name: SyntheticName): RunReport {
     ],
     series: timeline.series,
     faults: timeline.faults,
-    overlapShare: confirmed.length === 0 ? 0 : confirmed.filter((fault) => fault.overlapsOther || fault.hitUnhealthy).length / confirmed.length,
+    overlapShare:
+      confirmed.length === 0
+        ? 0
+        : confirmed.filter((fault) => fault.overlapsOther || fault.hitUnhealthy).length / confirmed.length,
     epochs: timeline.epochs,
     nodes: timeline.nodes,
     findings,

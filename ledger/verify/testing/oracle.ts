@@ -21,7 +21,8 @@ export function isLinearizable(rows: readonly HistoryRow[], useVersions: boolean
   const all = (1 << rows.length) - 1;
   let optional = 0;
   for (const [index, row] of rows.entries()) {
-    if (row.outcome === 'info' || (row.outcome === 'fail' && !(useVersions && row.why === 0 && row.version))) optional |= 1 << index;
+    if (row.outcome === 'info' || (row.outcome === 'fail' && !(useVersions && row.why === 0 && row.version)))
+      optional |= 1 << index;
   }
   const dead = new Set<string>();
 
@@ -31,7 +32,8 @@ export function isLinearizable(rows: readonly HistoryRow[], useVersions: boolean
     if (dead.has(memo)) return false;
     let earliestEnd = Infinity;
     for (let index = 0; index < rows.length; index++) {
-      if ((done & (1 << index)) === 0 && (optional & (1 << index)) === 0) earliestEnd = Math.min(earliestEnd, ends[index] as number);
+      if ((done & (1 << index)) === 0 && (optional & (1 << index)) === 0)
+        earliestEnd = Math.min(earliestEnd, ends[index] as number);
     }
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index] as HistoryRow;
@@ -46,8 +48,10 @@ export function isLinearizable(rows: readonly HistoryRow[], useVersions: boolean
   return search(0, { value: null, version: null });
 }
 
-const same = (a: readonly [number, number] | null | undefined, b: readonly [number, number] | null | undefined): boolean =>
-  (a ?? null) === (b ?? null) || (!!a && !!b && a[0] === b[0] && a[1] === b[1]);
+const same = (
+  a: readonly [number, number] | null | undefined,
+  b: readonly [number, number] | null | undefined,
+): boolean => (a ?? null) === (b ?? null) || (!!a && !!b && a[0] === b[0] && a[1] === b[1]);
 
 /** States after the row took effect at `state`; none where it cannot have. */
 function step(row: HistoryRow, id: number, state: State, useVersions: boolean): State[] {
@@ -61,7 +65,8 @@ function step(row: HistoryRow, id: number, state: State, useVersions: boolean): 
   const known = row.outcome === 'ok';
   if (row.f === 'read') {
     if (!known) return [state];
-    if (row.observed === observedCorrupt || row.observed === observedForeign || (row.observed ?? null) !== state.value) return [];
+    if (row.observed === observedCorrupt || row.observed === observedForeign || (row.observed ?? null) !== state.value)
+      return [];
     return !useVersions || !row.version || same(row.version, state.version) ? [state] : [];
   }
   if (row.f === 'create' && state.value !== null) return [];

@@ -84,13 +84,21 @@ export function checkPlanted(histories: number, seed: number): Map<string, numbe
   const count = (kind: string): void => void planted.set(kind, (planted.get(kind) ?? 0) + 1);
   for (let run = 0; run < histories; run++) {
     const prng = new Prng(seed).fork(`planted-${run}`);
-    const rows = randomHistory(prng, { ...optionsFor(prng), operations: prng.between(2, 30), infoShare: prng.pick([0, 0, 0.1]), readBack: true });
+    const rows = randomHistory(prng, {
+      ...optionsFor(prng),
+      operations: prng.between(2, 30),
+      infoShare: prng.pick([0, 0, 0.1]),
+      readBack: true,
+    });
     for (const kind of forgedKinds) {
       const forged = forge(historyOf(rows), kind);
       if (forged === null) continue;
       count(kind);
       judge.judge(forged);
-      assert(judge.findings.some((finding) => finding.kind === kind), `run ${run}: planted ${kind} was not reported:\n${textOf(rows)}`);
+      assert(
+        judge.findings.some((finding) => finding.kind === kind),
+        `run ${run}: planted ${kind} was not reported:\n${textOf(rows)}`,
+      );
     }
     const reordered = reorder(rows);
     if (reordered === null) continue;
@@ -106,7 +114,13 @@ function reorder(rows: readonly HistoryRow[]): HistoryRow[] | null {
     if (a.f !== 'write' || a.outcome !== 'ok' || !a.version) continue;
     for (const b of rows) {
       if (b.f !== 'write' || b.outcome !== 'ok' || !b.version || a.returnNs >= b.invokeNs) continue;
-      return rows.map((row) => (row === a ? { ...row, version: b.version as readonly [number, number] } : row === b ? { ...row, version: a.version as readonly [number, number] } : row));
+      return rows.map((row) =>
+        row === a
+          ? { ...row, version: b.version as readonly [number, number] }
+          : row === b
+            ? { ...row, version: a.version as readonly [number, number] }
+            : row,
+      );
     }
   }
   return null;
@@ -118,12 +132,21 @@ export function checkCounters(histories: number, seed: number): number {
   for (let run = 0; run < histories; run++) {
     const prng = new Prng(seed).fork(`counter-${run}`);
     const fault = prng.pick(['none', 'lost', 'doubled'] as const);
-    const rows = randomCounter(prng, { versions: prng.chance(0.5), negative: prng.chance(0.3), infoShare: fault === 'none' ? prng.pick([0, 0.3]) : 0, fault });
+    const rows = randomCounter(prng, {
+      versions: prng.chance(0.5),
+      negative: prng.chance(0.3),
+      infoShare: fault === 'none' ? prng.pick([0, 0.3]) : 0,
+      fault,
+    });
     const rules = rulesOf(rows);
-    if (fault === 'none') assert(rules.length === 0, `run ${run} was flagged wrongly (${rules.join()}):\n${textOf(rows)}`);
+    if (fault === 'none')
+      assert(rules.length === 0, `run ${run} was flagged wrongly (${rules.join()}):\n${textOf(rows)}`);
     else if (rows.some((row) => row.f === 'add')) {
       planted++;
-      assert(rules.some((rule) => rule.endsWith('counter-sum')), `run ${run}: a ${fault} addition was not reported:\n${textOf(rows)}`);
+      assert(
+        rules.some((rule) => rule.endsWith('counter-sum')),
+        `run ${run}: a ${fault} addition was not reported:\n${textOf(rows)}`,
+      );
     }
   }
   return planted;

@@ -66,13 +66,19 @@ function runModel(prng: Prng, steps: readonly Step[], options: RandomHistoryOpti
   const known: (readonly [number, number])[] = [[1, 0]];
   for (const { row } of steps) {
     const info = row.outcome === 'info';
-    if (row.f === 'cas') row.expected = value !== null && version !== null && prng.chance(0.7) ? version : prng.pick(known);
+    if (row.f === 'cas')
+      row.expected = value !== null && version !== null && prng.chance(0.7) ? version : prng.pick(known);
     if (info && (row.f === 'read' || prng.chance(0.5))) continue;
     if (row.f === 'read') {
       Object.assign(row, shown());
       continue;
     }
-    const holds = row.f === 'create' ? value === null : row.f === 'cas' ? value !== null && sameVersion(row.expected, version) : true;
+    const holds =
+      row.f === 'create'
+        ? value === null
+        : row.f === 'cas'
+          ? value !== null && sameVersion(row.expected, version)
+          : true;
     if (!holds) {
       if (info) continue;
       row.outcome = 'fail';
