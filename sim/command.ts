@@ -2,11 +2,16 @@
  * What `certify sim` and `certify selftest --cluster sim` do, without a command line: options in, lines and an exit code out.
  * The harness wires the words to it and turns a single run into a ledger and a report.
  */
-import { brokenStores } from './broken/catalogue.ts';
+import { mkdirSync } from 'node:fs';
+import { brokenStoreOf, brokenStores } from './broken/catalogue.ts';
+import type { BrokenStore } from './broken/store.ts';
+import { listCounterexamples, playCounterexample, readCounterexample, writeCounterexample } from './counterexample.ts';
+import { shrinkFailure, traceCounterexample } from './investigate.ts';
 import { drawOptions, type Pins, SimOptionError } from './options.ts';
+import { drawSchedule } from './schedule.ts';
 import { currentCommit, seedOfCommit, seedsFrom } from './seeds.ts';
 import { type SelfTestRow, selfTest } from './selftest.ts';
-import { sweep, type SweepTotals } from './sweep.ts';
+import { sweep, type SweepFailure, type SweepTotals } from './sweep.ts';
 
 export interface SweepCommand {
   /** How many seeds. */
@@ -29,14 +34,18 @@ export async function runSweepCommand(command: SweepCommand): Promise<number> {
   const firstSeed = command.firstSeed ?? commitSeed(print);
   // Wrong pins are the user's error, said before anything starts.
   drawOptions(firstSeed, pins);
+  const broken = await replayAll(print);
+  if (broken > 0) return 1;
   const startedMs = performance.now();
   let saidMs = startedMs;
+  let said = 0;
   const totals = await sweep({
     seeds: seedsFrom(firstSeed, command.seeds),
     pins,
     jobs: command.jobs,
     stopAtFirst: command.stopAtFirst,
     onPlayed: (now) => {
+      for (; said < now.failures.length; said++) print(failureLine(now.failures[said] as SweepFailure));
       if (performance.now() - saidMs < progressEveryMs) return;
       saidMs = performance.now();
       print(
@@ -52,6 +61,68 @@ export async function runSweepCommand(command: SweepCommand): Promise<number> {
       : 3;
 }
 
+/** Plays every kept counterexample; returns how many do not end as they must. */
+export async function replayAll(print: (line: string) => void): Promise<number> {
+  let wrong = 0;
+  for (const path of listCounterexamples()) {
+    const example = readCounterexample(path);
+    const { why } = await playCounterexample(example);
+    if (why === null) continue;
+    wrong += 1;
+    print(`regression ${example.name}: ${why}`);
+  }
+  return wrong;
+}
+
+/** Plays one counterexample and writes its trace; the exit code is 0 when it ends as it must. */
+export async function runReplayCommand(path: string, traceFolder: string, print: (line: string) => void): Promise<number> {
+  const example = readCounterexample(path);
+  const { result, why } = await playCounterexample(example);
+  print(`${example.name}: ${example.note}`);
+  print(why === null ? `It ends as it must (trace ${result.traceHash}).` : `It does not end as it must: ${why}`);
+  mkdirSync(traceFolder, { recursive: true });
+  for (const written of await traceCounterexample(example, storeOf(example.store), traceFolder)) print(written);
+  return why === null ? 0 : 1;
+}
+
+function storeOf(name: string | null): BrokenStore | undefined {
+  if (name === null) return undefined;
+  const store = brokenStoreOf(name);
+  if (store === undefined) throw new SimOptionError(`There is no broken store "${name}"; there are ${brokenStores.map((each) => each.name).join(', ')}.`);
+  return store;
+}
+
+export interface ShrinkCommand {
+  readonly name: string;
+  readonly note: string | null;
+  readonly seed: number;
+  readonly pins: Pins;
+  /** A broken store by name, or null. */
+  readonly store: string | null;
+  /** Where the counterexample is kept, and where its trace is written. */
+  readonly folder: string;
+  readonly traceFolder: string;
+  readonly print: (line: string) => void;
+}
+
+/** Bounds of one reduction. */
+const shrinkRuns = 400;
+const shrinkBoundMs = 10 * 60_000;
+
+/** Reduces a failing seed, keeps it and writes its trace. The exit code is 0 when that was done. */
+export async function runShrinkCommand(command: ShrinkCommand): Promise<number> {
+  const store = storeOf(command.store);
+  const options = drawOptions(command.seed, { ...store?.pins, ...command.pins });
+  const first = { seed: command.seed, options, schedule: drawSchedule(command.seed, options) };
+  const { candidate, runs, failure } = await shrinkFailure({ first, ...(store === undefined ? {} : { store }), maxRuns: shrinkRuns, boundMs: shrinkBoundMs, print: command.print });
+  const note = command.note ?? (store === undefined ? `${failure}, found by seed ${command.seed}` : `The store that ${store.doc}`);
+  const example = { name: command.name, note, store: command.store, ...candidate };
+  command.print(`${writeCounterexample(command.folder, example)} after ${runs} runs: ${candidate.schedule.events.length} fault events`);
+  mkdirSync(command.traceFolder, { recursive: true });
+  for (const written of await traceCounterexample(example, store, command.traceFolder)) command.print(written);
+  return 0;
+}
+
 function commitSeed(print: (line: string) => void): number {
   const commit = currentCommit();
   if (commit === null)
@@ -61,12 +132,10 @@ function commitSeed(print: (line: string) => void): number {
   return seed;
 }
 
+const failureLine = ({ seed, kind, reasons, replay }: SweepFailure): string => `seed ${seed}: ${kind}: ${reasons[0] ?? ''}\n    again: ${replay}`;
+
 function sayTotals(totals: SweepTotals, planned: number, wallMs: number, print: (line: string) => void): void {
-  for (const failure of totals.failures) {
-    print(`seed ${failure.seed}: ${failure.kind}: ${failure.reasons[0] ?? ''}`);
-    for (const reason of failure.reasons.slice(1)) print(`    ${reason}`);
-    print(`    again: ${failure.replay}`);
-  }
+  for (const { seed, reasons } of totals.failures) for (const reason of reasons.slice(1)) print(`seed ${seed}, also: ${reason}`);
   print(
     `${totals.passed} of ${totals.seeds} seeds passed (${planned} planned), ${totals.playedTwice} played twice: ${totals.operations} operations, ${totals.acknowledgedWrites} acknowledged writes, ` +
       `${totals.confirmedFaults} faults, ${totals.failovers} failovers, ${totals.handoffs} handoffs`,

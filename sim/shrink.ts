@@ -31,6 +31,8 @@ export interface Shrunk {
 const otherSeeds = 2;
 /** Time kept after the failure, ms. */
 const afterMs = 3_000;
+/** Earliest time that events are moved to, ms. */
+const firstEventMs = 500;
 /** Shortest hold of a fault that is tried, ms. */
 const shortestHoldMs = 50;
 
@@ -102,6 +104,7 @@ export async function shrink(first: Candidate, options: ShrinkOptions): Promise<
     await fewerEvents(shrinker);
     await simplerOptions(shrinker);
     await shorterEvents(shrinker);
+    await earlierEvents(shrinker);
   }
   return { candidate: shrinker.best, runs: shrinker.runs };
 }
@@ -139,6 +142,19 @@ async function shorterEvents(shrinker: Shrinker): Promise<void> {
       const events = shrinker.best.schedule.events.map((other) => (other === event ? { ...event, durationMs } : other));
       if (!(await shrinker.accepts(shrinker.withEvents(events), `${event.id} holds ${durationMs} ms`))) break;
     }
+  }
+}
+
+/** Moves everything towards the start, as far as the first event allows. */
+async function earlierEvents(shrinker: Shrinker): Promise<void> {
+  for (let share = 1; share >= 1 / 8 && !shrinker.isOver; share /= 2) {
+    const times = shrinker.best.schedule.events.flatMap(({ moment }) => (moment.kind === 'at' ? [moment.atMs] : []));
+    const byMs = Math.floor((Math.min(...times) - firstEventMs) * share);
+    if (!(byMs > 0 && Number.isFinite(byMs))) return;
+    const events = shrinker.best.schedule.events.map((event) =>
+      event.moment.kind === 'at' ? { ...event, moment: { ...event.moment, atMs: event.moment.atMs - byMs } } : event,
+    );
+    await shrinker.accepts(shrinker.withEvents(events), `${byMs} ms earlier`);
   }
 }
 

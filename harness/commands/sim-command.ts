@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import Table from 'cli-table3';
 import yargs, { type Argv } from 'yargs';
-import { runSelfTestCommand, runSweepCommand } from '../../sim/command.ts';
+import { runReplayCommand, runSelfTestCommand, runShrinkCommand, runSweepCommand } from '../../sim/command.ts';
+import { CounterexampleError, regressionsFolder } from '../../sim/counterexample.ts';
 import { describeOptions, drawOptions, type Pins, SimOptionError, type SimOptions } from '../../sim/options.ts';
 import { outcomeOf } from '../../sim/outcome.ts';
 import { runSim } from '../../sim/run-seed.ts';
@@ -72,6 +73,10 @@ const simOptions = (parser: Argv) =>
         describe: 'Pin an option, as in --pin sessions=16; may stand more than once',
       },
       jobs: { ...word, default: '2', describe: 'Threads of a sweep' },
+      shrink: { ...word, describe: 'Reduce a seed that fails, keep it as regressions/NAME.json, and trace it' },
+      note: { ...word, describe: 'What went wrong, for --shrink' },
+      store: { ...word, describe: 'With --shrink: a broken store by name (see selftest)' },
+      replay: { ...word, describe: 'Play a kept counterexample, and write its trace as text and as a diagram' },
       'stop-at-first': { boolean: true, default: false, describe: 'End a sweep at its first failure' },
       results: { ...word, default: defaults.results, describe: 'Folder of the results' },
     });
@@ -82,6 +87,15 @@ export async function simCommand(argv: readonly string[]): Promise<number> {
   const pins = pinsOf(options);
   const seed = options.seed === undefined ? null : parseSeed(options.seed);
   return asUsage(async () => {
+    const traceFolder = join(options.results, 'traces');
+    if (options.replay !== undefined) return runReplayCommand(options.replay, traceFolder, print);
+    if (options.shrink !== undefined) {
+      if (!/^[a-z0-9-]+$/.test(options.shrink)) throw new UsageError(`--shrink must be a name of small letters, digits and hyphens, not "${options.shrink}".`);
+      if (seed === null) throw new UsageError('--shrink reduces one seed; name it with --seed.');
+      // A broken store brings options of its own; only what was typed goes above them.
+      const typed = options.store === undefined || argv.includes('--duration') ? pins : withoutDuration(pins);
+      return runShrinkCommand({ name: options.shrink, note: options.note ?? null, seed, pins: typed, store: options.store ?? null, folder: regressionsFolder, traceFolder, print });
+    }
     if (options.seeds === undefined) return oneSeed(seed ?? randomSeed(), pins, options.results);
     const seeds = parseInteger(options.seeds, '--seeds', 1, 10_000_000);
     return runSweepCommand({
@@ -112,11 +126,15 @@ function pinsOf(options: {
   return pins;
 }
 
+function withoutDuration({ durationMs: _durationMs, ...rest }: Pins): Pins {
+  return rest as Pins;
+}
+
 async function asUsage<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SimOptionError) throw new UsageError(error.message);
+    if (error instanceof SimOptionError || error instanceof CounterexampleError) throw new UsageError(error.message);
     throw error;
   }
 }

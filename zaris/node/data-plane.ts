@@ -164,7 +164,9 @@ export class DataPlane implements ReplicaHost {
       this.primaries.delete(partition);
     }
     if (!leads && !inSet && !assigned) {
-      this.replicas.delete(partition);
+      // A copy once made stays as long as the process: a primary that has applied a newer map than this node may count on what it
+      // acknowledged, and be about to add it to the in-sync set. Dropped here it would be counted, and empty.
+      this.replicas.get(partition)?.adoptTerm(runtime.term);
       return;
     }
     const replica = this.ensureReplica(partition);
