@@ -7,6 +7,9 @@ import type { Fault } from '../report/model-timeline.ts';
 /** Kinds that leave the primary able to serve its clients. */
 const harmless = new Set(['clock', 'scale-out']);
 
+/** A kill is stamped once the process is seen dead; a primary that went missing so shortly before fell to it, ms. */
+const justBeforeMs = 1_000;
+
 interface Hit {
   readonly faultId: string;
   readonly injectedMs: number;
@@ -21,7 +24,7 @@ export class Reach {
     const applied = faults
       .filter((fault) => fault.outcome === 'confirmed' && fault.stages.injectedMs !== null && !harmless.has(fault.kind))
       .toSorted((a, b) => (a.stages.injectedMs as number) - (b.stages.injectedMs as number));
-    const primaries = new Map<number, string | null>();
+    const primaries = new Map<number, { readonly nodeId: string; readonly lostAtMs: number }>();
     let next = 0;
     for (const fault of applied) {
       const injectedMs = fault.stages.injectedMs as number;
@@ -30,10 +33,14 @@ export class Reach {
         change !== undefined && change.atNs / 1e6 <= injectedMs;
         change = changes[++next]
       ) {
-        if (change.partition !== null) primaries.set(change.partition, change.node);
+        if (change.partition === null) continue;
+        const known = primaries.get(change.partition);
+        if (change.node !== null) primaries.set(change.partition, { nodeId: change.node, lostAtMs: Infinity });
+        else if (known?.lostAtMs === Infinity)
+          primaries.set(change.partition, { ...known, lostAtMs: change.atNs / 1e6 });
       }
       for (const [partition, primary] of primaries) {
-        if (primary !== null && fault.targets.includes(primary))
+        if (injectedMs - primary.lostAtMs < justBeforeMs && fault.targets.includes(primary.nodeId))
           this.add(partition, { faultId: fault.id, injectedMs, firstAckMs: Infinity });
       }
     }

@@ -79,7 +79,7 @@ function recoveryCell(report: RunReport, kind: string): string {
   const never = row.neverRecovered === 0 ? '' : `, ${row.neverRecovered} never`;
   if (row.firstAck === null) return `${faults}, no primary hit${never}`;
   const { p50Ms, maxMs, count } = row.firstAck;
-  return `${formatDuration(p50Ms)} median, ${formatDuration(maxMs)} worst (${count} of ${faults} hit a primary${never})`;
+  return `${formatDuration(p50Ms)} median, ${formatDuration(maxMs)} worst (${faults}, ${plural(count, 'primary', 'primaries')} hit${never})`;
 }
 
 function healthyCell(report: RunReport, kind: string): string {
