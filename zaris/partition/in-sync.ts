@@ -6,7 +6,7 @@
  * Breaking either acknowledges writes that a future primary does not hold.
  */
 import type { PartitionRuntime } from '../control/state.ts';
-import { type Epoch, type Member, hasMember, memberName, sameMember } from '../model/ids.ts';
+import { type Epoch, type Member, type Seq, hasMember, memberName, sameMember } from '../model/ids.ts';
 import type { Replica } from './replica.ts';
 import type { Replicator } from './replicator.ts';
 
@@ -24,9 +24,14 @@ export class InSyncKeeper {
   /** Removal or withdrawal proposed at an epoch, not to be repeated at once. */
   private lastRemoval: { readonly epoch: Epoch; readonly atMs: number } | null = null;
 
+  /** End of the log that this term began with: an older primary may have acknowledged anything up to here. */
+  private readonly inheritedUpTo: Seq;
+
+  /** To be made before the first entry of the term is logged. */
   constructor(replica: Replica, replicator: Replicator) {
     this.replica = replica;
     this.replicator = replicator;
+    this.inheritedUpTo = replica.log.last.seq;
   }
 
   get joiner(): Member | null {
@@ -102,7 +107,10 @@ export class InSyncKeeper {
       const progress = this.replicator.get(member);
       if (progress === undefined || progress.probing || progress.snapshot !== null) continue;
       if (nowMs - progress.lastAckMs >= host.timings.silentReplicaMs / 2) continue;
-      if (!host.rules.mayJoin(progress.matchSeq, commitSeq)) continue;
+      // Not the commit index alone: a new primary's lags behind what was acknowledged, and whoever joins counts as a full copy at once
+      // (and may empty the eligible set). Kafka asks the same: caught up to the start of the leader's epoch.
+      const acknowledgedUpTo = this.inheritedUpTo > commitSeq ? this.inheritedUpTo : commitSeq;
+      if (!host.rules.mayJoin(progress.matchSeq, acknowledgedUpTo)) continue;
       // Required from here on, before anybody hears of the proposal.
       this.proposed = { member, epoch: runtime.epoch, lastProposedMs: Number.NEGATIVE_INFINITY };
       this.repropose(this.proposed, nowMs);

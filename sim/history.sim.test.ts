@@ -1,0 +1,57 @@
+/** The history in memory and the ledger's file say the same of one run: same rows, same judgement. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openLedgerReader } from '../ledger/reader.ts';
+import type { KeyHistory } from '../ledger/verify/history.ts';
+import { defaultJudgeOptions, judgeRun } from '../ledger/verify/judge.ts';
+import { unlimitedBudget } from '../ledger/verify/search/budget.ts';
+import type { HistorySource } from '../ledger/verify/source.ts';
+import { drawOptions } from './options.ts';
+import { runSim } from './run-seed.ts';
+import { writeLedger } from './write-ledger.ts';
+
+/** All keys' rows in words; nodes by name, since their numbers differ. */
+function wordsOf(source: HistorySource): Map<string, string[]> {
+  const words = new Map<string, string[]>();
+  const row = (history: KeyHistory, i: number): string =>
+    [
+      history.operationId[i], history.f[i], history.outcome[i], history.why[i], history.source[i], history.invokeNs[i], history.returnNs[i], history.major[i], history.minor[i],
+      history.expectedMajor[i], history.expectedMinor[i], history.observed[i], history.number[i], history.argument[i], history.partition[i], history.epoch[i],
+      (history.node[i] ?? -1) < 0 ? '-' : source.nodeName(history.node[i] as number),
+    ].join(' ');
+  for (const history of source.histories(0, 1)) {
+    words.set(`${history.name} ${history.canary} ${history.retired} ${history.operationCount}`, Array.from({ length: history.size }, (_, i) => row(history, i)));
+  }
+  return words;
+}
+
+describe('a simulated run', () => {
+  it.each([3, 21])('of seed %i is told by the ledger as by memory', async (seed) => {
+    const options = drawOptions(seed, { durationMs: '60000', maxLiveKeys: '300' });
+    const result = await runSim({ seed, options, keepRows: true });
+    const folder = mkdtempSync(join(tmpdir(), 'zaris-sim-'));
+    try {
+      const path = join(folder, 'ledger.sqlite');
+      await writeLedger(result, { path, runId: 'r', settings: {}, contract: null, host: null, build: '', reasons: [], canarySeenLive: [] });
+      const reader = openLedgerReader(path);
+      try {
+        const expected = wordsOf(result.history);
+        const found = wordsOf(reader);
+        expect(found.size).toBeGreaterThan(100);
+        expect([...found.keys()].sort()).toEqual([...expected.keys()].sort());
+        for (const [key, rows] of expected) expect(found.get(key), key).toEqual(rows);
+        const judge = (source: HistorySource) => judgeRun(source, { ...defaultJudgeOptions, searchBudget: () => unlimitedBudget() });
+        const [inMemory, inFile] = [judge(result.history), judge(reader)];
+        expect(inFile.verdict).toBe(inMemory.verdict);
+        expect(inFile.strength).toEqual(inMemory.strength);
+        expect(inFile.canary).toEqual(inMemory.canary);
+      } finally {
+        reader.close();
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
