@@ -1,0 +1,119 @@
+/**
+ * Bugs of Zaris that the simulator found, each as one exact interleaving; the reduced runs that showed them are in regressions/. A
+ * twin puts the old behaviour back and must see the damage.
+ */
+import { describe, expect, it } from 'vitest';
+import type { PartitionRuntime } from '../zaris/control/state.ts';
+import { hasMember, type NodeId } from '../zaris/model/ids.ts';
+import type { PeerMessage } from '../zaris/model/peer-wire.ts';
+import { Node } from '../zaris/node/node.ts';
+import { everyPrimary, exchange, inside } from './broken/store.ts';
+import { Script } from './testing/script.ts';
+import type { WorldOptions } from './world.ts';
+
+const rebalance = (script: Script, leaving: readonly NodeId[]): void => {
+  const leader = script.view().controlLeader;
+  if (leader !== null) script.world.request(leader, 0, { op: 'admin', id: 1, command: { kind: 'rebalance', leaving } });
+};
+
+/** As it was: a copy went as soon as an applied entry, however old, did not assign it. */
+const dropsCopies: Partial<WorldOptions> = {
+  makeNode(options, disk, random, parts) {
+    const node = new Node(options, disk, random, { ...parts, onBrokenInvariant() {} });
+    const { data, control } = node.planes;
+    exchange<[PartitionRuntime, number], void>(data, 'reconcile', (reconcile) => (runtime, nowMs) => {
+      reconcile(runtime, nowMs);
+      const { self } = data;
+      const isWanted = hasMember([...runtime.inSync, ...runtime.eligible], self) || control.state.placement(runtime.partition).replicas.includes(self.nodeId);
+      if (!isWanted) (inside(data)['replicas'] as Map<number, unknown>).delete(runtime.partition);
+    });
+    return node;
+  },
+};
+
+describe('a node that is behind in the control log and gets its copy before it has applied the map that assigns it', () => {
+  const play = (world: Partial<WorldOptions>): { counted: boolean; lastSeq: number; acknowledgedSeq: number } => {
+    const script = new Script({ nodeCount: 4, rf: 3, world: { ...world, node: { timings: { logKeepEntries: 8 } } } });
+    const spare = [...script.world.nodes.keys()].find((id) => !script.partition().replicas.includes(id)) as NodeId;
+    for (let index = 0; index < 40; index++) script.put(`k${index}`, 'v');
+    const held: { from: NodeId; message: PeerMessage }[] = [];
+    const stop = script.drop((from, to, message) => {
+      if (to !== spare || message.kind !== 'raft') return false;
+      held.push({ from, message });
+      return true;
+    });
+    const leaving = script.replicas().find((id) => id !== script.view().controlLeader) as NodeId;
+    rebalance(script, [leaving]);
+    script.run(300);
+    rebalance(script, [leaving]);
+    script.until('the spare node has its copy', () => (script.copy(spare)?.lastSeq ?? 0) >= 40, 20_000);
+    // Now it hears of everything at once, and applies it entry by entry: first that a node leaves, only then the map.
+    stop();
+    script.until('it is counted', () => script.partition().inSync.some((member) => member.nodeId === spare));
+    const acknowledgedSeq = script.copy(script.primary())?.commitSeq ?? 0;
+    return { counted: true, lastSeq: script.copy(spare)?.lastSeq ?? 0, acknowledgedSeq };
+  };
+
+  it('keeps that copy: it is counted, and holds what was acknowledged', () => {
+    const { lastSeq, acknowledgedSeq } = play({});
+    expect(acknowledgedSeq).toBeGreaterThan(40);
+    expect(lastSeq).toBeGreaterThanOrEqual(acknowledgedSeq);
+  });
+
+  it('(twin) dropped it, and was counted by what the dropped copy had acknowledged', () => {
+    const { lastSeq, acknowledgedSeq } = play(dropsCopies);
+    expect(lastSeq).toBeLessThan(acknowledgedSeq);
+  });
+});
+
+/** As it was: only the commit index counted, which a new primary starts with too low. */
+const joinsAtCommitIndex: Partial<WorldOptions> = {
+  makeNode(options, disk, random, parts) {
+    const node = new Node(options, disk, random, { ...parts, onBrokenInvariant() {} });
+    everyPrimary(node, (primary) =>
+      exchange<[number], void>(primary, 'tick', (tick) => (nowMs) => {
+        const keeper = inside(primary)['keeper'];
+        if (keeper !== null) inside(keeper as object)['inheritedUpTo'] = 0;
+        tick(nowMs);
+      }),
+    );
+    return node;
+  },
+};
+
+describe('a learner that has reached the commit index of a new primary, but not what the old one acknowledged', () => {
+  /** Log ends of the counted members whose processes run, and the seq that was acknowledged last. */
+  const play = (world: Partial<WorldOptions>): { ends: number[]; acknowledgedSeq: number } => {
+    const script = new Script({ nodeCount: 5, rf: 3, world });
+    for (let index = 0; index < 5; index++) script.put(`k${index}`, 'v');
+    const old = script.primary();
+    const [survivor, other] = script.replicas() as [NodeId, NodeId];
+    script.world.kill(other);
+    script.until('the other replica left the set', () => !script.replicas().includes(other));
+    // The survivor holds one entry more, acknowledged, and never hears that it was committed.
+    const stop = script.drop((from, to, message) => from === old && to === survivor && (message.kind === 'beat' || (message.kind === 'append' && message.entries.length === 0)));
+    expect(script.put('last', 'acknowledged').status).toBe('Ok');
+    const acknowledgedSeq = script.copy(survivor)?.lastSeq ?? 0;
+    expect(script.copy(survivor)?.commitSeq).toBeLessThan(acknowledgedSeq);
+    script.world.kill(old);
+    stop();
+    script.until('the survivor serves', () => script.primary() === survivor && script.partition().serving);
+    // The returning replica gets everything but that entry: it reaches the commit index, and no further.
+    script.drop((from, to, message) => from === survivor && to === other && message.kind === 'append' && message.entries.some((entry) => entry.seq >= acknowledgedSeq));
+    script.world.start(other);
+    script.run(5_000);
+    const ends = script.partition().inSync.flatMap((member) => (script.world.node(member.nodeId).running === null ? [] : [script.copy(member.nodeId)?.lastSeq ?? 0]));
+    return { ends, acknowledgedSeq };
+  };
+  const oneEntryAtATime = { node: { control: { suspectEscalationMs: 1_500 }, timings: { appendEntries: 1 } } };
+
+  it('is not added to the in-sync set', () => {
+    const { ends, acknowledgedSeq } = play(oneEntryAtATime);
+    expect(Math.min(...ends)).toBeGreaterThanOrEqual(acknowledgedSeq);
+  });
+
+  it('(twin) was added without it', () => {
+    const { ends, acknowledgedSeq } = play({ ...oneEntryAtATime, ...joinsAtCommitIndex });
+    expect(Math.min(...ends)).toBeLessThan(acknowledgedSeq);
+  });
+});
