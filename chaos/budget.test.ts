@@ -60,6 +60,30 @@ const healed = (charge: Charge, atMs: number): Charge => ({ ...charge, healVerif
 const isAllowed = (at: SystemStatus, charges: readonly Charge[], what: Intent, policy = strict): boolean =>
   judge(at, charges, what, nodeIds, policy).kind === 'allowed';
 
+describe('a cut leaves a set to one side of it', () => {
+  // As it happened in a soak: n5 leads with n1 beside it, n3 beyond the cut. Right after the heal n5 drops n3, which it has not heard yet.
+  const p39 = status([partition(0, ['n5', 'n1', 'n3'])]);
+  const halves = charged('halves', ['n1', 'n5'], p39);
+
+  it('one of the side that leads may be taken, both may not, though the third holder is under no fault', () => {
+    expect(isAllowed(p39, [halves], intent('kill', 'n1'))).toBe(true);
+    const killed = charged('kill', ['n1'], p39);
+    expect(isAllowed(p39, [halves, killed], intent('kill', 'n5'))).toBe(false);
+    expect(isAllowed(p39, [healed(halves, p39.atMs - 1_000), killed], intent('kill', 'n5'))).toBe(false);
+  });
+
+  it('the other side may replace the primary: it is not taken whole either', () => {
+    const at = status([partition(0, ['n5', 'n2', 'n3'])]);
+    const cut = charged('isolate', ['n5'], at);
+    const killed = charged('kill', ['n2'], at);
+    expect(isAllowed(at, [cut, killed], intent('kill', 'n3'))).toBe(false);
+  });
+
+  it('an isolated primary may be killed alone: the last that it drops is eligible', () => {
+    expect(isAllowed(p39, [charged('isolate', ['n5'], p39)], intent('kill', 'n5'))).toBe(true);
+  });
+});
+
 describe('memory', () => {
   it('two of three may be killed, not the third', () => {
     expect(isAllowed(whole, [], intent('kill', 'n1'))).toBe(true);

@@ -25,6 +25,11 @@ export interface Toll {
   readonly drops: readonly string[];
   /** They serve nobody and vote for nobody. */
   readonly silences: readonly string[];
+  /**
+   * One side of a cut; null without one. A primary on it may drop everybody on the other side from its in-sync set, also shortly
+   * after the heal, when its proposals arrive before their acknowledgements; and the other side may replace it.
+   */
+  readonly side: readonly string[] | null;
 }
 
 /** A fault on chosen nodes. */
@@ -65,7 +70,7 @@ export interface BudgetPolicy {
 
 export type Judgement = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly reason: string };
 
-const noToll: Toll = { destroys: [], drops: [], silences: [] };
+const noToll: Toll = { destroys: [], drops: [], silences: [], side: null };
 
 /** What an intent takes, on a cluster of `nodeIds`. */
 export function tollOf(intent: Intent, nodeIds: readonly string[]): Toll {
@@ -78,20 +83,21 @@ export function tollOf(intent: Intent, nodeIds: readonly string[]): Toll {
     case 'wipe':
     case 'scale-in':
     case 'rolling-restart':
-      return { destroys: targets, drops: targets, silences: targets };
+      return { destroys: targets, drops: targets, silences: targets, side: null };
     case 'pause':
+      return { destroys: [], drops: targets, silences: targets, side: null };
     case 'reset':
     case 'loss':
     case 'latency':
     case 'bandwidth':
-      return { destroys: [], drops: targets, silences: targets };
+      return { destroys: [], drops: targets, silences: targets, side: targets };
     case 'partition':
       // A ring or a bridge leaves everybody a majority, but nearly everybody may drop out of some in-sync set.
-      if (fault.shape === 'majorities-ring') return { destroys: [], drops: nodeIds, silences: [] };
+      if (fault.shape === 'majorities-ring') return { destroys: [], drops: nodeIds, silences: [], side: null };
       if (fault.shape === 'bridge') {
-        return { destroys: [], drops: nodeIds.filter((nodeId) => nodeId !== targets[0]), silences: [] };
+        return { destroys: [], drops: nodeIds.filter((nodeId) => nodeId !== targets[0]), silences: [], side: null };
       }
-      return { destroys: [], drops: targets, silences: targets };
+      return { destroys: [], drops: targets, silences: targets, side: targets };
     case 'client-partition':
     case 'clock':
     case 'scale-out':
@@ -188,6 +194,8 @@ interface Account {
   readonly destroyed: ReadonlySet<string>;
   readonly dropped: ReadonlySet<string>;
   readonly silent: ReadonlySet<string>;
+  /** The marked sides of all cuts that may still have an effect. */
+  readonly sides: readonly (readonly string[])[];
 }
 
 /** What all charges and the intent take together. Nodes dead by themselves count as destroyed: nobody knows better. */
@@ -195,7 +203,9 @@ function accountOf(status: SystemStatus, charges: readonly Charge[], intended: T
   const destroyed = new Set(intended.destroys);
   const dropped = new Set(intended.drops);
   const silent = new Set(intended.silences);
+  const sides = intended.side === null ? [] : [intended.side];
   for (const charge of charges) {
+    if (charge.toll.side !== null) sides.push(charge.toll.side);
     if (charge.healVerifiedAtMs === null) {
       for (const nodeId of charge.toll.drops) dropped.add(nodeId);
       for (const nodeId of charge.toll.destroys) destroyed.add(nodeId);
@@ -217,7 +227,7 @@ function accountOf(status: SystemStatus, charges: readonly Charge[], intended: T
     if (!dropped.has(node.nodeId)) destroyed.add(node.nodeId);
     dropped.add(node.nodeId);
   }
-  return { destroyed, dropped, silent };
+  return { destroyed, dropped, silent, sides };
 }
 
 /** Partitions that keep no holder outside what the charges and the intent destroy: their loss is nobody's broken promise. */
@@ -247,6 +257,12 @@ export function judge(
   for (const partition of status.partitions) {
     const holding = holders(partition);
     if (!holding.some((nodeId) => touches.has(nodeId))) continue;
+    const bare = bareSide(partition, account, status.minInSync);
+    if (bare !== null) {
+      return denied(
+        `partition ${partition.partition} may be left to ${bare.join(', ')} by a cut, and they would be taken (holders: ${holding.join(', ')})`,
+      );
+    }
     if (holding.some((nodeId) => !account.destroyed.has(nodeId) && !account.dropped.has(nodeId))) continue;
     if (holding.some((nodeId) => account.destroyed.has(nodeId))) {
       return denied(
@@ -266,6 +282,30 @@ export function judge(
     return denied(`${working} of ${status.voters.length} control voters would be left, ${majority} are a majority`);
   }
   return { kind: 'allowed' };
+}
+
+/**
+ * A group of holders that a cut may leave as the whole in-sync set although all of it is destroyed; null when there is none. With the
+ * primary on the marked side either group may end alone: its own by dropping the others, the others by replacing it. A group
+ * below `minInSync` is no danger while all of the others live: the last of them that it drops becomes eligible.
+ */
+function bareSide(partition: PartitionStatus, account: Account, minInSync: number): readonly string[] | null {
+  const holding = holders(partition);
+  const isDestroyed = (nodeId: string): boolean => account.destroyed.has(nodeId);
+  if (!holding.some(isDestroyed)) return null;
+  for (const side of account.sides) {
+    const marked = holding.filter((nodeId) => side.includes(nodeId));
+    const others = holding.filter((nodeId) => !side.includes(nodeId));
+    if (marked.length === 0 || others.length === 0) continue;
+    const isLedThere = partition.primary === null || marked.includes(partition.primary);
+    const mayEndAlone = isLedThere ? [marked, others] : [others];
+    for (const group of mayEndAlone) {
+      const rest = group === marked ? others : marked;
+      const leavesEligible = group.length < minInSync && !rest.some(isDestroyed);
+      if (group.every(isDestroyed) && !leavesEligible) return group;
+    }
+  }
+  return null;
 }
 
 const denied = (reason: string): Judgement => ({ kind: 'denied', reason });
