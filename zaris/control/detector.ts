@@ -86,11 +86,13 @@ export class FailureDetector {
     return watched === undefined ? 0 : nowMs - watched.lastHeardMs;
   }
 
-  /** When something may turn to gone, if nothing is heard before. */
-  nextDeadlineMs(): number {
+  /** The first moment after `afterMs` at which a look runs out; a node that is gone already wakes nobody again. */
+  nextDeadlineMs(afterMs: number): number {
     let next = Number.POSITIVE_INFINITY;
     for (const { linkDownMs } of this.watched.values()) {
-      if (linkDownMs !== null) next = Math.min(next, linkDownMs + this.timings.lookMs);
+      if (linkDownMs === null) continue;
+      const atMs = linkDownMs + this.timings.lookMs;
+      if (atMs > afterMs && atMs < next) next = atMs;
     }
     return next;
   }

@@ -204,7 +204,7 @@ export class ControlPlane {
 
   get nextDeadlineMs(): number {
     const beacon = this.lastBeaconMs + this.timings.beaconMs;
-    const look = this.isLeader ? this.detector.nextDeadlineMs() : Number.POSITIVE_INFINITY;
+    const look = this.isLeader ? this.detector.nextDeadlineMs(this.lastDecideMs) : Number.POSITIVE_INFINITY;
     return Math.min(this.raft.nextDeadlineMs, beacon, look);
   }
 
@@ -263,7 +263,7 @@ export class ControlPlane {
       this.queued.push({ kind: 'bootstrap', settings: this.bootstrapSettings });
       this.bootstrapSettings = null;
     }
-    const look = this.detector.nextDeadlineMs() <= nowMs;
+    const look = this.detector.nextDeadlineMs(this.lastDecideMs) <= nowMs;
     if (look || nowMs - this.lastDecideMs >= this.timings.beaconMs / 2 || this.decideSoon) {
       this.decideSoon = false;
       this.lastDecideMs = nowMs;
