@@ -60,10 +60,12 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 180_000 }, () => {
 
     await cluster.setCuts([]);
     await cluster.resume('n1');
-    expect((await cluster.probeLink('n2', 'n1')).outcome).toBe('reachable');
+    // It may have been frozen before it listened for the first time.
+    const reached = async (): Promise<string> => (await cluster.probeLink('n2', 'n1')).outcome;
+    await expect.poll(reached, { timeout: 20_000 }).toBe('reachable');
     const address = before.run.nodes.find((node) => node.nodeId === 'n1');
     expect(cluster.addresses().get('n1')).toMatchObject({ ip: address?.ip, hostHttpPort: address?.hostHttpPort });
-    expect((await cluster.probeNode('n1')).outcome).toBe('reachable');
+    await expect.poll(async () => (await cluster.probeNode('n1')).outcome, { timeout: 20_000 }).toBe('reachable');
 
     // The disk is the old one: the tiny server counts its starts there.
     await cluster.kill('n2');
