@@ -57,7 +57,7 @@ export class ClientHost {
       this.open.delete(connection);
       return;
     }
-    const atMs = world.network.streamArrivalMs(open.nodeId, 'client', String(connection), world.nowMs);
+    const atMs = world.network.streamArrivalMs(open.nodeId, 'client', connection, world.nowMs);
     world.at(atMs, () => {
       if (this.open.get(connection) !== open) return;
       this.open.delete(connection);

@@ -1,7 +1,11 @@
 /**
- * The simulator's agenda: a binary heap of (time, order of insertion). Two events at one time run in the order in which they
- * were put in; were ties broken otherwise, one seed would give two runs.
+ * The simulator's agenda: a heap of (time, order of insertion). Two events at one time run in the order in which they were put
+ * in; were ties broken otherwise, one seed would give two runs.
+ *
+ * Four children to a node: the heap of a run holds some hundred events, and a flat one is quicker to walk.
  */
+const arity = 4;
+
 export class EventHeap<T> {
   private readonly times: number[] = [];
   private readonly orders: number[] = [];
@@ -14,53 +18,59 @@ export class EventHeap<T> {
 
   /** Time of the earliest event; Infinity when there is none. */
   get nextMs(): number {
-    return this.times[0] ?? Number.POSITIVE_INFINITY;
+    return this.items.length === 0 ? Number.POSITIVE_INFINITY : (this.times[0] as number);
   }
 
   push(atMs: number, item: T): void {
-    let index = this.items.length;
-    this.times.push(atMs);
-    this.orders.push(this.nextOrder++);
-    this.items.push(item);
+    const { times, orders, items } = this;
+    let index = items.length;
+    times.push(atMs);
+    orders.push(this.nextOrder);
+    items.push(item);
+    // The newest of equals stays below them, so times alone decide on the way up.
     while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!this.before(index, parent)) break;
-      this.swap(index, parent);
+      const parent = (index - 1) >> 2;
+      if ((times[parent] as number) <= atMs) break;
+      times[index] = times[parent] as number;
+      orders[index] = orders[parent] as number;
+      items[index] = items[parent] as T;
       index = parent;
     }
+    times[index] = atMs;
+    orders[index] = this.nextOrder++;
+    items[index] = item;
   }
 
   /** Takes the earliest event; undefined when there is none. */
   pop(): T | undefined {
-    const last = this.items.length - 1;
-    if (last < 0) return undefined;
-    this.swap(0, last);
-    const item = this.items.pop();
-    this.times.pop();
-    this.orders.pop();
+    const { times, orders, items } = this;
+    if (items.length === 0) return undefined;
+    const first = items[0] as T;
+    const time = times.pop() as number;
+    const order = orders.pop() as number;
+    const item = items.pop() as T;
+    const length = items.length;
+    if (length === 0) return first;
     let index = 0;
     for (;;) {
-      const left = 2 * index + 1;
-      if (left >= last) break;
-      const right = left + 1;
-      const smaller = right < last && this.before(right, left) ? right : left;
-      if (!this.before(smaller, index)) break;
-      this.swap(smaller, index);
-      index = smaller;
+      const firstChild = arity * index + 1;
+      if (firstChild >= length) break;
+      let best = firstChild;
+      const end = firstChild + arity < length ? firstChild + arity : length;
+      for (let child = firstChild + 1; child < end; child++) {
+        const difference = (times[child] as number) - (times[best] as number);
+        if (difference < 0 || (difference === 0 && (orders[child] as number) < (orders[best] as number))) best = child;
+      }
+      const difference = (times[best] as number) - time;
+      if (difference > 0 || (difference === 0 && (orders[best] as number) > order)) break;
+      times[index] = times[best] as number;
+      orders[index] = orders[best] as number;
+      items[index] = items[best] as T;
+      index = best;
     }
-    return item;
-  }
-
-  private before(a: number, b: number): boolean {
-    const timeA = this.times[a] as number;
-    const timeB = this.times[b] as number;
-    return timeA < timeB || (timeA === timeB && (this.orders[a] as number) < (this.orders[b] as number));
-  }
-
-  private swap(a: number, b: number): void {
-    const { times, orders, items } = this;
-    [times[a], times[b]] = [times[b] as number, times[a] as number];
-    [orders[a], orders[b]] = [orders[b] as number, orders[a] as number];
-    [items[a], items[b]] = [items[b] as T, items[a] as T];
+    times[index] = time;
+    orders[index] = order;
+    items[index] = item;
+    return first;
   }
 }

@@ -56,7 +56,7 @@ export class Network {
   private ruleCuts = new Set<string>();
   private resets = new Set<string>();
   private weak = new Map<string, Weakness>();
-  private readonly lastDelivery = new Map<string, Map<string, number>>();
+  private readonly lastDelivery = new Map<string, Map<string | number, number>>();
 
   constructor(options: NetworkOptions, random: Prng) {
     this.options = options;
@@ -161,7 +161,7 @@ export class Network {
   }
 
   /** When bytes of a client's connection sent now arrive: TCP, so loss is delay and order stays. Throttling queues without bound. */
-  streamArrivalMs(from: string, to: string, connection: string, nowMs: number): number {
+  streamArrivalMs(from: string, to: string, connection: number, nowMs: number): number {
     let atMs = nowMs + this.latency();
     const weakness = this.weak.size === 0 ? undefined : this.weak.get(linkName(from, to));
     if (weakness !== undefined) {
@@ -176,7 +176,7 @@ export class Network {
   }
 
   /** Forgets a connection that will never be used again. */
-  forgetStream(from: string, connection: string): void {
+  forgetStream(from: string, connection: number): void {
     this.lastDelivery.get(from)?.delete(connection);
   }
 
@@ -188,7 +188,7 @@ export class Network {
     return weakness.busyUntilMs - nowMs;
   }
 
-  private inOrder(from: string, to: string, atMs: number): number {
+  private inOrder(from: string, to: string | number, atMs: number): number {
     let mine = this.lastDelivery.get(from);
     if (mine === undefined) {
       mine = new Map();

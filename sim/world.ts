@@ -292,12 +292,12 @@ export class World {
   /** The client's end of a connection is closed. */
   closeConnection(to: NodeId, connection: number, instance: number): void {
     this.fromClient(to, connection, { kind: 'connectionClosed', connection }, instance);
-    this.network.forgetStream('client', String(connection));
+    this.network.forgetStream('client', connection);
   }
 
   private fromClient(to: NodeId, connection: number, event: NodeEvent, instance: number | null): void {
     if (this.network.isCut('client', to)) return;
-    const atMs = this.network.streamArrivalMs('client', to, String(connection), this.nowMs);
+    const atMs = this.network.streamArrivalMs('client', to, connection, this.nowMs);
     this.agenda.push(atMs, { kind: 'deliver', node: this.node(to), instance, event, from: null });
   }
 
@@ -432,7 +432,7 @@ export class World {
       case 'reply': {
         const { connection, answer } = effect;
         if (this.network.isCut(nodeId, 'client')) return;
-        const atMs = this.network.streamArrivalMs(nodeId, 'client', String(connection), this.nowMs);
+        const atMs = this.network.streamArrivalMs(nodeId, 'client', connection, this.nowMs);
         this.agenda.push(atMs, { kind: 'answer', from: nodeId, connection, answer });
         return;
       }
