@@ -54,6 +54,8 @@ export interface SweepTotals {
   readonly coverage: Coverage;
 }
 
+/** Young objects are many and short-lived: a larger nursery spares collections. */
+const nurseryMb = 128;
 /** Every so many seeds one plays twice. */
 const twiceEvery = 16;
 
@@ -105,7 +107,7 @@ export async function sweep(options: SweepOptions): Promise<SweepTotals> {
 async function work(next: () => SweepTask | null, done: (reply: SweepReply) => void): Promise<void> {
   let worker: Worker | null = null;
   for (let task = next(); task !== null; task = next()) {
-    worker ??= new Worker(new URL('./sweep-worker.ts', import.meta.url));
+    worker ??= new Worker(new URL('./sweep-worker.ts', import.meta.url), { resourceLimits: { maxYoungGenerationSizeMb: nurseryMb } });
     const reply = await played(worker, task);
     done(reply);
     // A thread that broke may be in any state.
