@@ -5,6 +5,7 @@ import type { ClockOrigin } from '../../ledger/clock-origin.ts';
 import type { RunReport } from '../report/model.ts';
 import type { Capabilities } from '../systems/system.ts';
 import { phaseNames } from '../run/phases.ts';
+import { defaults } from '../settings.ts';
 
 /** Reads one meta row; undefined when it was never written. */
 export type Meta = (key: string) => unknown;
@@ -84,6 +85,12 @@ function replayCommand(settings: StoredSettings, seed: string, runId: string): s
   if (settings['workload'] !== describeMix(defaultMix)) words.push(`--workload ${textOf(settings['workload'])}`);
   if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined)
     words.push(`--node-entry ${textOf(settings['nodeEntry'])}`);
+  for (const [name, value] of Object.entries((settings['nodeEnvironment'] ?? {}) as Record<string, string>)) {
+    words.push(`--node-env ${name}=${value}`);
+  }
+  const rate = settings['ratePerSecond'];
+  if (rate !== defaults.rate) words.push(`--rate ${typeof rate === 'number' ? rate : 'max'}`);
+  if (settings['sessions'] !== defaults.sessions) words.push(`--sessions ${textOf(settings['sessions'])}`);
   return words.join(' ');
 }
 
