@@ -62,6 +62,12 @@ export async function shrinkFailure(request: ShrinkRequest): Promise<Shrunk & { 
   return { ...shrunk, failure };
 }
 
+/** Partition that the first broken invariant names; null where it names none. */
+function partitionOfBreach({ breaches }: SimResult): number | null {
+  const named = /partition (\d+)/.exec(breaches[0]?.why ?? '');
+  return named === null ? null : Number(named[1]);
+}
+
 /** Time shown before and after the moment of failure, ms. */
 const shownBeforeMs = 4_000;
 const shownAfterMs = 1_500;
@@ -79,7 +85,7 @@ export async function traceCounterexample(example: Counterexample, store: Broken
   const result = await runSim({
     ...job,
     onWorld: (world) => {
-      recorder = new TraceRecorder(world, { fromMs: Math.max(0, atMs - shownBeforeMs), toMs, partition: finding?.partition ?? null });
+      recorder = new TraceRecorder(world, { fromMs: Math.max(0, atMs - shownBeforeMs), toMs, partition: finding?.partition ?? partitionOfBreach(first) });
     },
   });
   if (recorder === null) return [];

@@ -119,6 +119,10 @@ export class TraceRecorder {
       const atNs = finding.witness?.atNs ?? finding.operation?.invokeNs;
       if (atNs !== undefined) marks.push({ atMs: Math.min(atNs / 1e6, toMs), lane: clientLane, kind: 'finding', text: `${finding.kind} ${finding.key ?? ''}: ${finding.reason}` });
     }
+    for (const { atMs, where, why } of result.breaches) {
+      const lane = where.split(/[-#]/)[0] as string;
+      if (inside(atMs)) marks.push({ atMs, lane, kind: 'finding', text: `INVARIANT ${where}: ${why}` });
+    }
     marks.sort((a, b) => a.atMs - b.atMs);
     return { fromMs, toMs, lanes: [clientLane, ...[...this.world.nodes.keys()]], messages: this.messages, marks };
   }
