@@ -89,7 +89,7 @@ export class ClientHost {
     if (world.isCut('client', nodeId) || world.isCut(nodeId, 'client')) return null;
     const instance = world.instance(nodeId);
     const own = this.nextConnection++;
-    world.at(world.nowMs + 2 * world.latency(), () => {
+    world.at(world.nowMs + 2 * world.network.latency(), () => {
       if (instance === null || world.instance(nodeId) !== instance || world.network.isReset('client', nodeId)) {
         client.feed({ kind: 'disconnected', connection, reason: 'connection refused' });
         return;

@@ -14,7 +14,8 @@ import { brokenStoreOf } from './broken/catalogue.ts';
 import { catchOf } from './selftest.ts';
 import { drawOptions, pinsOf, type SimOptions } from './options.ts';
 import { outcomeOf } from './outcome.ts';
-import { runSim, type SimResult } from './run-seed.ts';
+import type { SimResult } from './job.ts';
+import { runSim } from './run-seed.ts';
 
 /** Where they are kept. */
 export const regressionsFolder = fileURLToPath(new URL('../regressions', import.meta.url));

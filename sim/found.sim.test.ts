@@ -9,7 +9,7 @@ import type { PeerMessage } from '../zaris/model/peer-wire.ts';
 import { Node } from '../zaris/node/node.ts';
 import { everyPrimary, exchange, inside } from './broken/store.ts';
 import { Script } from './testing/script.ts';
-import type { WorldOptions } from './world.ts';
+import type { WorldOptions } from './world-node.ts';
 
 const rebalance = (script: Script, leaving: readonly NodeId[]): void => {
   const leader = script.view().controlLeader;

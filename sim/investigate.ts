@@ -7,12 +7,13 @@ import { join } from 'node:path';
 import type { BrokenStore } from './broken/store.ts';
 import type { Counterexample } from './counterexample.ts';
 import { outcomeOf } from './outcome.ts';
-import { runSim, type SimResult } from './run-seed.ts';
+import type { SimResult } from './job.ts';
+import { runSim } from './run-seed.ts';
 import { catchOf } from './selftest.ts';
 import { type Candidate, shrink, type Shrunk } from './shrink.ts';
 import { TraceRecorder, traceLines } from './trace.ts';
 import { traceHtml } from './trace-html.ts';
-import { CircleError } from './world.ts';
+import { CircleError } from './trace-hash.ts';
 
 /** What a run did wrong, as a stable word: the same word means the same failure. Null: nothing. */
 export function failureOf(result: SimResult, store: BrokenStore | undefined): string | null {

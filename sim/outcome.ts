@@ -5,7 +5,7 @@
  * them; everything that should have been looked at and was not does fail.
  */
 import type { EvidenceGate } from '../ledger/verify/evidence.ts';
-import type { SimResult } from './run-seed.ts';
+import type { SimResult } from './job.ts';
 
 export type OutcomeKind =
   /** The verifier reports a finding. */

@@ -6,19 +6,16 @@
  * a bound. Then the read-back, every replica is asked, and the judge that judges containers judges this. The same seed and
  * options give the same run, event for event; if that broke, no failure could be replayed.
  */
-import type { BudgetPolicy } from '../chaos/budget.ts';
 import { startChaos, type ChaosOutcome } from '../chaos/driver.ts';
 import type { Schedule } from '../chaos/schedule.ts';
 import { present } from '../lib/assert.ts';
 import { Prng } from '../lib/prng.ts';
 import { encodeValue } from '../ledger/values.ts';
-import { type Judgement, defaultJudgeOptions, judgeRun } from '../ledger/verify/judge.ts';
+import { defaultJudgeOptions, judgeRun } from '../ledger/verify/judge.ts';
 import { unlimitedBudget } from '../ledger/verify/search/budget.ts';
 import { Mix, parseMix } from '../workloads/mix.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
-import { nodeId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
-import { type BrokenStore, brokenNode } from './broken/store.ts';
 import { Checkers } from './checkers/checkers.ts';
 import { ClientHost, type SimClient } from './client-host.ts';
 import { Coverage } from './coverage.ts';
@@ -27,6 +24,7 @@ import { extraSession } from './extra-sessions.ts';
 import { SimFaultJournal } from './fault-rows.ts';
 import { finishRun } from './finish.ts';
 import { SimHistory } from './history.ts';
+import { type Breach, makeWorld, type SimJob, type SimResult } from './job.ts';
 import { SimKeyBook } from './key-book.ts';
 import { nsOf, runOperation, SimLoad } from './load.ts';
 import type { SimOptions } from './options.ts';
@@ -35,7 +33,7 @@ import { PeerConnections } from './peer-connections.ts';
 import { drawSchedule } from './schedule.ts';
 import { controlLeader, EventHub, SimCluster } from './sim-cluster.ts';
 import { Turns } from './turns.ts';
-import { World } from './world.ts';
+import type { World } from './world.ts';
 
 /** Times of the phases beside the load, virtual ms. */
 const startBoundMs = 60_000;
@@ -45,53 +43,6 @@ export const livenessBoundMs = 120_000;
 /** A write to each partition must be acknowledged within this after that. */
 const probeBoundMs = 30_000;
 export const canaryCount = 8;
-
-export interface SimJob {
-  readonly seed: number;
-  readonly options: SimOptions;
-  /** Played instead of the one that the seed draws. */
-  readonly schedule?: Schedule;
-  /** A deliberately wrong store; the shipped one without it. */
-  readonly store?: BrokenStore;
-  /** What the fault budget allows; the store's own where it brings one. */
-  readonly policy?: BudgetPolicy;
-  /** Invariants are checked after every step; off where only the verifier is on trial. */
-  readonly checkers?: boolean;
-  /** Rows of read-backs and replicas are kept for a ledger's file. */
-  readonly keepRows?: boolean;
-  /** Looks at the world before it starts; for traces. */
-  readonly onWorld?: (world: World) => void;
-}
-
-/** An invariant that a checker saw broken, or an assertion that stopped a node. */
-export interface Breach {
-  readonly atMs: number;
-  readonly where: string;
-  readonly why: string;
-}
-
-export interface SimResult {
-  readonly seed: number;
-  readonly options: SimOptions;
-  readonly schedule: Schedule;
-  readonly traceHash: string;
-  readonly judgement: Judgement;
-  readonly breaches: readonly Breach[];
-  /** Why the cluster did not come up or did not come back; null when it did. */
-  readonly notRecovered: string | null;
-  readonly overshoots: readonly string[];
-  readonly environmentErrors: readonly string[];
-  readonly history: SimHistory;
-  readonly coverage: Coverage;
-  readonly virtualMs: number;
-  readonly wallMs: number;
-  readonly events: number;
-  readonly confirmedFaults: number;
-  readonly failovers: number;
-  readonly handoffs: number;
-  readonly canariesSeen: readonly string[];
-  readonly phases: readonly { readonly name: string; readonly fromMs: number; readonly toMs: number }[];
-}
 
 /** Plays and judges one seed. Rejects only on a fault of the simulator itself. */
 export async function runSim(job: SimJob): Promise<SimResult> {
@@ -410,41 +361,3 @@ export class SimRun {
 
 /** Breaches kept; more say nothing new. */
 const maxBreaches = 20;
-
-function makeWorld({ seed, options, store }: SimJob): World {
-  const slow = `n${1 + new Prng(seed).fork('slow').below(options.nodes)}`;
-  return new World({
-    seed,
-    nodeCount: options.nodes,
-    network: {
-      minLatencyMs: options.minLatencyMs,
-      meanExtraMs: options.meanLatencyMs,
-      lossChance: options.lossChance,
-      duplicateChance: options.duplicateChance,
-      reorderChance: options.reorderChance,
-    },
-    fsyncMs: options.fsyncMs,
-    meanFsyncExtraMs: options.meanFsyncMs,
-    serviceMs: { [nodeId(slow)]: options.slowNodeMs },
-    node: {
-      control: {
-        suspectEscalationMs: options.suspectEscalationMs,
-        nodeLeftMs: options.nodeLeftMs,
-        beaconMs: options.beaconMs,
-        heartbeatMs: options.heartbeatMs,
-      },
-      timings: {
-        logKeepEntries: options.logKeepEntries,
-        snapshotItems: options.snapshotItems,
-        holdDownMs: options.holdDownMs,
-        silentReplicaMs: options.silentReplicaMs,
-        clientIdleMs: options.clientIdleMs,
-        beatMs: options.beatMs,
-        leaseMs: options.leaseMs,
-      },
-    },
-    ...(store === undefined
-      ? {}
-      : { makeNode: (nodeOptions, disk, random) => brokenNode(store, nodeOptions, disk, random) }),
-  });
-}

@@ -6,8 +6,9 @@
  */
 import type { BrokenStore } from './broken/store.ts';
 import { drawOptions } from './options.ts';
-import { runSim, type SimResult } from './run-seed.ts';
-import { CircleError } from './world.ts';
+import type { SimResult } from './job.ts';
+import { runSim } from './run-seed.ts';
+import { CircleError } from './trace-hash.ts';
 
 /** Time that one store gets, ms of the wall. */
 export const selfTestBoundMs = 120_000;

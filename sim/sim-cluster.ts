@@ -21,7 +21,8 @@ import type { AdminCommand } from '../zaris/model/client-wire.ts';
 import { type NodeId, nodeId as asNodeId } from '../zaris/model/ids.ts';
 import type { Node } from '../zaris/node/node.ts';
 import type { Turns } from './turns.ts';
-import type { SimNode, World } from './world.ts';
+import type { World } from './world.ts';
+import type { SimNode } from './world-node.ts';
 
 /** How often an administrative wish is asked for again, ms. */
 const adminEveryMs = 1_000;

@@ -5,8 +5,9 @@
 import type { NodeId } from '../zaris/model/ids.ts';
 import type { PeerMessage } from '../zaris/model/peer-wire.ts';
 import type { NodeEvent } from '../zaris/node/contract.ts';
-import type { SimResult } from './run-seed.ts';
-import type { SimNode, World } from './world.ts';
+import type { SimResult } from './job.ts';
+import type { World } from './world.ts';
+import type { SimNode } from './world-node.ts';
 
 export interface TraceMessage {
   readonly from: string;

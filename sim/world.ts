@@ -10,54 +10,14 @@ import type { Answer, ClientRequest, ClusterSettings } from '../zaris/model/clie
 import { type NodeId, nodeId as asNodeId } from '../zaris/model/ids.ts';
 import { foldDiskWrite } from '../zaris/control/raft-disk.ts';
 import type { PeerMessage } from '../zaris/model/peer-wire.ts';
-import { type DiskState, emptyDisk } from '../zaris/model/raft-wire.ts';
+import { emptyDisk } from '../zaris/model/raft-wire.ts';
 import { type Effect, type NodeEvent, type Notice, isOrdered } from '../zaris/node/contract.ts';
 import { Node } from '../zaris/node/node.ts';
-import { type NodeOptions, type NodeParts, soundParts } from '../zaris/node/options.ts';
+import { type NodeOptions, soundParts } from '../zaris/node/options.ts';
 import { EventHeap } from './event-heap.ts';
-import { Network, type NetworkOptions } from './network.ts';
-
-export interface WorldOptions {
-  readonly seed: number;
-  readonly nodeCount: number;
-  readonly network: NetworkOptions;
-  /** Time of an fsync: minimum and mean extra, ms. */
-  readonly fsyncMs: number;
-  readonly meanFsyncExtraMs: number;
-  /** Time that a node needs for each event, ms, by node; 0 where none is named. A slow node works off its queue in order. */
-  readonly serviceMs?: Readonly<Record<string, number>>;
-  readonly node?: Pick<NodeOptions, 'timings' | 'control'>;
-  readonly parts?: NodeParts;
-  /** Makes a node; broken stores bring their own. */
-  readonly makeNode?: (options: NodeOptions, disk: DiskState, random: Prng, parts: NodeParts) => Node;
-}
-
-interface Running {
-  readonly node: Node;
-  readonly instance: number;
-  /** Effects wait here while a persist is under way. */
-  readonly queue: Effect[];
-  persisting: boolean;
-  wakeAtMs: number;
-  /** A slow node has events until then. */
-  busyUntilMs: number;
-}
-
-export interface SimNode {
-  readonly nodeId: NodeId;
-  /** Place in the order of creation; part of the trace hash. */
-  readonly index: number;
-  readonly serviceMs: number;
-  /** What survives a crash: synced writes only. */
-  disk: DiskState;
-  running: Running | null;
-  paused: boolean;
-  /** What arrived while paused: it lies in the sockets. */
-  parked: NodeEvent[];
-  starts: number;
-  /** True once it was removed for good. */
-  removed: boolean;
-}
+import { Network } from './network.ts';
+import { TraceHash } from './trace-hash.ts';
+import type { Running, SimNode, WorldOptions } from './world-node.ts';
 
 type Agenda =
   | { readonly kind: 'wake'; readonly node: SimNode; readonly instance: number; readonly atMs: number }
@@ -77,27 +37,8 @@ type Agenda =
   | { readonly kind: 'answer'; readonly from: NodeId; readonly connection: number; readonly answer: Answer }
   | { readonly kind: 'call'; readonly call: () => void };
 
-/** Events in one virtual second above which the nodes are taken to run in circles. */
-const eventsPerSecondBound = 200_000;
 /** How long a peer takes to notice a closed connection, ms. */
 const closeNoticeMs = 1;
-
-const eventCodes: Readonly<Record<NodeEvent['kind'], number>> = {
-  start: 1,
-  tick: 2,
-  message: 3,
-  linkDown: 4,
-  linkUp: 5,
-  persisted: 6,
-  request: 7,
-  connectionClosed: 8,
-  shutdown: 9,
-};
-
-/** Virtual time hardly moves any more. */
-export class CircleError extends Error {
-  override readonly name = 'CircleError';
-}
 
 export class World {
   readonly options: WorldOptions;
@@ -105,8 +46,6 @@ export class World {
   readonly random: Prng;
   readonly network: Network;
   nowMs = 0;
-  /** Events that nodes have taken. */
-  delivered = 0;
   /** Called for every answer to a client, at delivery time. */
   onAnswer: (from: NodeId, connection: number, answer: Answer) => void = () => {};
   onNotice: (from: NodeId, notice: Notice) => void = () => {};
@@ -123,10 +62,7 @@ export class World {
   };
   private readonly agenda = new EventHeap<Agenda>();
   private readonly fsync: Prng;
-  private readonly messageCodes = new Map<string, number>();
-  private hash = 0x811c9dc5;
-  private secondEndsMs = 0;
-  private deliveredBefore = 0;
+  private readonly trace = new TraceHash();
 
   constructor(options: WorldOptions) {
     this.options = options;
@@ -138,18 +74,12 @@ export class World {
 
   /** Digest of everything that was delivered, in order: equal for equal seeds. */
   get traceHash(): string {
-    return (this.hash >>> 0).toString(16).padStart(8, '0');
+    return this.trace.text;
   }
 
-  private mix(node: SimNode, event: NodeEvent): void {
-    let code = eventCodes[event.kind] + 16 * node.index;
-    if (event.kind === 'message') {
-      const { kind } = event.message;
-      let known = this.messageCodes.get(kind);
-      if (known === undefined) this.messageCodes.set(kind, (known = this.messageCodes.size + 1));
-      code += 4_096 * known + 262_144 * this.node(event.from).index;
-    }
-    this.hash = Math.imul(Math.imul(this.hash ^ code, 0x01000193) ^ ((this.nowMs * 1_000) % 4_294_967_296), 0x01000193);
+  /** Events that nodes have taken. */
+  get delivered(): number {
+    return this.trace.delivered;
   }
 
   addNode(nodeId: NodeId): SimNode {
@@ -322,18 +252,6 @@ export class World {
     this.nowMs = Math.max(this.nowMs, untilMs);
   }
 
-  /** Throws where virtual time hardly moves any more. */
-  private checkPace(): void {
-    if (this.nowMs >= this.secondEndsMs) {
-      this.secondEndsMs = this.nowMs + 1_000;
-      this.deliveredBefore = this.delivered;
-    } else if (this.delivered - this.deliveredBefore > eventsPerSecondBound) {
-      throw new CircleError(
-        `more than ${eventsPerSecondBound} events within one second of virtual time, at ${Math.round(this.nowMs)} ms: the nodes run in circles`,
-      );
-    }
-  }
-
   private happen(item: Agenda): void {
     switch (item.kind) {
       case 'call':
@@ -388,9 +306,7 @@ export class World {
 
   private feed(node: SimNode, event: NodeEvent): void {
     const running = present(node.running, 'a running node');
-    this.delivered += 1;
-    this.checkPace();
-    this.mix(node, event);
+    this.trace.mix(event, node.index, event.kind === 'message' ? this.node(event.from).index : 0, this.nowMs);
     let effects: Effect[];
     try {
       effects = running.node.step(event, this.nowMs);
@@ -463,11 +379,6 @@ export class World {
   /** SIGTERM. */
   shutdown(nodeId: NodeId): void {
     this.schedule(this.node(nodeId), { kind: 'shutdown' }, 0, this.instance(nodeId));
-  }
-
-  /** One draw of a one-way delay, ms. */
-  latency(): number {
-    return this.network.latency();
   }
 
   private send(from: NodeId, to: NodeId, message: PeerMessage): void {

@@ -4,7 +4,7 @@
  */
 import { openLedger } from '../ledger/ledger.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
-import type { SimResult } from './run-seed.ts';
+import type { SimResult } from './job.ts';
 
 /** Rows handed in before the writer is waited for. */
 const rowsAtOnce = 20_000;

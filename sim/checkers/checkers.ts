@@ -2,7 +2,7 @@
 import type { NodeId, PartitionId } from '../../zaris/model/ids.ts';
 import type { Effect, NodeEvent, Notice } from '../../zaris/node/contract.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
-import type { SimNode } from '../world.ts';
+import type { SimNode } from '../world-node.ts';
 import { AckedHeldChecker } from './acked-held.ts';
 import { AnswerChecker } from './answers.ts';
 import { CommittedChecker } from './committed.ts';

@@ -4,7 +4,8 @@ import type { NodeId, PartitionId } from '../../zaris/model/ids.ts';
 import type { ControlState } from '../../zaris/control/state.ts';
 import type { Effect, NodeEvent, Notice } from '../../zaris/node/contract.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
-import type { SimNode, World } from '../world.ts';
+import type { World } from '../world.ts';
+import type { SimNode } from '../world-node.ts';
 
 export interface CheckerContext {
   readonly world: World;

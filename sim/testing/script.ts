@@ -11,7 +11,8 @@ import type { ClusterView, PartitionView } from '../../zaris/model/view.ts';
 import type { Notice } from '../../zaris/node/contract.ts';
 import { ClientHost, type SimClient } from '../client-host.ts';
 import { calmNetwork } from '../network.ts';
-import { World, type WorldOptions } from '../world.ts';
+import { World } from '../world.ts';
+import type { WorldOptions } from '../world-node.ts';
 
 export interface ScriptOptions {
   readonly seed?: number;
