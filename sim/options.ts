@@ -128,7 +128,7 @@ const draws: { readonly [N in OptionName]: Draw<N> } = {
   silentReplicaMs: oneOf(1_000, 1_000, 3_000),
   holdDownMs: oneOf(2_000, 500),
   logKeepEntries: oneOf(4_096, 256, 16),
-  snapshotItems: oneOf(1_024, 64, 4),
+  snapshotItems: oneOf(1_024, 256, 64),
   clientIdleMs: () => 900_000,
   beatMs: oneOf(80, 80, 250),
   leaseMs: (_prng, { beatMs = 80 }) => 4 * beatMs,

@@ -70,9 +70,8 @@ export class Retirer {
         { ...run, timeoutMs: run.options.requestTimeoutMs },
         { client, session, operation: { f: 'delete', key } },
         (deleted) => {
-          // A value that had expired was gone already.
+          // A value that had expired was gone already. A delete in doubt leaves the key to the final read-back.
           if (deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition')) keys.retired(key);
-          else keys.finished(key);
           next();
         },
       );

@@ -42,6 +42,8 @@ const drainBoundMs = 70_000;
 export const livenessBoundMs = 120_000;
 /** A write to each partition must be acknowledged within this after that. */
 const probeBoundMs = 30_000;
+/** How late an expiry may be: brutal chaos keeps partitions below their minimum, where nothing commits, for minutes. */
+const ttlLateBoundMs = 240_000;
 export const canaryCount = 8;
 
 /** Plays and judges one seed. Rejects only on a fault of the simulator itself. */
@@ -327,6 +329,7 @@ export class SimRun {
     );
     const judgement = judgeRun(history, {
       ...defaultJudgeOptions,
+      ttlLateBoundNs: nsOf(ttlLateBoundMs),
       minAckedInFaultWindows: 0,
       replicasPerKey: null,
       promises: {

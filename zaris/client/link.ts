@@ -292,7 +292,8 @@ export class LinkTable {
     link.pingsUnanswered = 0;
     timers.arm(link, nowMs + backoffMs * (0.8 + 0.4 * random.float()));
     const sent = link.inFlight.all();
-    const unsent = link.queue.filter((call) => call.state === 'queued' && call.link === link);
+    // A call that left the line and came back stands in it twice; its attempt ends once.
+    const unsent = [...new Set(link.queue)].filter((call) => call.state === 'queued' && call.link === link);
     link.inFlight.clear();
     link.stale.clear();
     link.pollId = 0;
