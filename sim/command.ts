@@ -75,7 +75,11 @@ export async function replayAll(print: (line: string) => void): Promise<number> 
 }
 
 /** Plays one counterexample and writes its trace; the exit code is 0 when it ends as it must. */
-export async function runReplayCommand(path: string, traceFolder: string, print: (line: string) => void): Promise<number> {
+export async function runReplayCommand(
+  path: string,
+  traceFolder: string,
+  print: (line: string) => void,
+): Promise<number> {
   const example = readCounterexample(path);
   const { result, why } = await playCounterexample(example);
   print(`${example.name}: ${example.note}`);
@@ -88,7 +92,10 @@ export async function runReplayCommand(path: string, traceFolder: string, print:
 function storeOf(name: string | null): BrokenStore | undefined {
   if (name === null) return undefined;
   const store = brokenStoreOf(name);
-  if (store === undefined) throw new SimOptionError(`There is no broken store "${name}"; there are ${brokenStores.map((each) => each.name).join(', ')}.`);
+  if (store === undefined)
+    throw new SimOptionError(
+      `There is no broken store "${name}"; there are ${brokenStores.map((each) => each.name).join(', ')}.`,
+    );
   return store;
 }
 
@@ -114,10 +121,19 @@ export async function runShrinkCommand(command: ShrinkCommand): Promise<number> 
   const store = storeOf(command.store);
   const options = drawOptions(command.seed, { ...store?.pins, ...command.pins });
   const first = { seed: command.seed, options, schedule: drawSchedule(command.seed, options) };
-  const { candidate, runs, failure } = await shrinkFailure({ first, ...(store === undefined ? {} : { store }), maxRuns: shrinkRuns, boundMs: shrinkBoundMs, print: command.print });
-  const note = command.note ?? (store === undefined ? `${failure}, found by seed ${command.seed}` : `The store that ${store.doc}`);
+  const { candidate, runs, failure } = await shrinkFailure({
+    first,
+    ...(store === undefined ? {} : { store }),
+    maxRuns: shrinkRuns,
+    boundMs: shrinkBoundMs,
+    print: command.print,
+  });
+  const note =
+    command.note ?? (store === undefined ? `${failure}, found by seed ${command.seed}` : `The store that ${store.doc}`);
   const example = { name: command.name, note, store: command.store, ...candidate };
-  command.print(`${writeCounterexample(command.folder, example)} after ${runs} runs: ${candidate.schedule.events.length} fault events`);
+  command.print(
+    `${writeCounterexample(command.folder, example)} after ${runs} runs: ${candidate.schedule.events.length} fault events`,
+  );
   mkdirSync(command.traceFolder, { recursive: true });
   for (const written of await traceCounterexample(example, store, command.traceFolder)) command.print(written);
   return 0;
@@ -132,10 +148,12 @@ function commitSeed(print: (line: string) => void): number {
   return seed;
 }
 
-const failureLine = ({ seed, kind, reasons, replay }: SweepFailure): string => `seed ${seed}: ${kind}: ${reasons[0] ?? ''}\n    again: ${replay}`;
+const failureLine = ({ seed, kind, reasons, replay }: SweepFailure): string =>
+  `seed ${seed}: ${kind}: ${reasons[0] ?? ''}\n    again: ${replay}`;
 
 function sayTotals(totals: SweepTotals, planned: number, wallMs: number, print: (line: string) => void): void {
-  for (const { seed, reasons } of totals.failures) for (const reason of reasons.slice(1)) print(`seed ${seed}, also: ${reason}`);
+  for (const { seed, reasons } of totals.failures)
+    for (const reason of reasons.slice(1)) print(`seed ${seed}, also: ${reason}`);
   print(
     `${totals.passed} of ${totals.seeds} seeds passed (${planned} planned), ${totals.playedTwice} played twice: ${totals.operations} operations, ${totals.acknowledgedWrites} acknowledged writes, ` +
       `${totals.confirmedFaults} faults, ${totals.failovers} failovers, ${totals.handoffs} handoffs`,

@@ -24,7 +24,9 @@ const dropsCopies: Partial<WorldOptions> = {
     exchange<[PartitionRuntime, number], void>(data, 'reconcile', (reconcile) => (runtime, nowMs) => {
       reconcile(runtime, nowMs);
       const { self } = data;
-      const isWanted = hasMember([...runtime.inSync, ...runtime.eligible], self) || control.state.placement(runtime.partition).replicas.includes(self.nodeId);
+      const isWanted =
+        hasMember([...runtime.inSync, ...runtime.eligible], self) ||
+        control.state.placement(runtime.partition).replicas.includes(self.nodeId);
       if (!isWanted) (inside(data)['replicas'] as Map<number, unknown>).delete(runtime.partition);
     });
     return node;
@@ -91,7 +93,12 @@ describe('a learner that has reached the commit index of a new primary, but not 
     script.world.kill(other);
     script.until('the other replica left the set', () => !script.replicas().includes(other));
     // The survivor holds one entry more, acknowledged, and never hears that it was committed.
-    const stop = script.drop((from, to, message) => from === old && to === survivor && (message.kind === 'beat' || (message.kind === 'append' && message.entries.length === 0)));
+    const stop = script.drop(
+      (from, to, message) =>
+        from === old &&
+        to === survivor &&
+        (message.kind === 'beat' || (message.kind === 'append' && message.entries.length === 0)),
+    );
     expect(script.put('last', 'acknowledged').status).toBe('Ok');
     const acknowledgedSeq = script.copy(survivor)?.lastSeq ?? 0;
     expect(script.copy(survivor)?.commitSeq).toBeLessThan(acknowledgedSeq);
@@ -99,10 +106,20 @@ describe('a learner that has reached the commit index of a new primary, but not 
     stop();
     script.until('the survivor serves', () => script.primary() === survivor && script.partition().serving);
     // The returning replica gets everything but that entry: it reaches the commit index, and no further.
-    script.drop((from, to, message) => from === survivor && to === other && message.kind === 'append' && message.entries.some((entry) => entry.seq >= acknowledgedSeq));
+    script.drop(
+      (from, to, message) =>
+        from === survivor &&
+        to === other &&
+        message.kind === 'append' &&
+        message.entries.some((entry) => entry.seq >= acknowledgedSeq),
+    );
     script.world.start(other);
     script.run(5_000);
-    const ends = script.partition().inSync.flatMap((member) => (script.world.node(member.nodeId).running === null ? [] : [script.copy(member.nodeId)?.lastSeq ?? 0]));
+    const ends = script
+      .partition()
+      .inSync.flatMap((member) =>
+        script.world.node(member.nodeId).running === null ? [] : [script.copy(member.nodeId)?.lastSeq ?? 0],
+      );
     return { ends, acknowledgedSeq };
   };
   const oneEntryAtATime = { node: { control: { suspectEscalationMs: 1_500 }, timings: { appendEntries: 1 } } };

@@ -17,12 +17,29 @@ function wordsOf(source: HistorySource): Map<string, string[]> {
   const words = new Map<string, string[]>();
   const row = (history: KeyHistory, i: number): string =>
     [
-      history.operationId[i], history.f[i], history.outcome[i], history.why[i], history.source[i], history.invokeNs[i], history.returnNs[i], history.major[i], history.minor[i],
-      history.expectedMajor[i], history.expectedMinor[i], history.observed[i], history.number[i], history.argument[i], history.partition[i], history.epoch[i],
+      history.operationId[i],
+      history.f[i],
+      history.outcome[i],
+      history.why[i],
+      history.source[i],
+      history.invokeNs[i],
+      history.returnNs[i],
+      history.major[i],
+      history.minor[i],
+      history.expectedMajor[i],
+      history.expectedMinor[i],
+      history.observed[i],
+      history.number[i],
+      history.argument[i],
+      history.partition[i],
+      history.epoch[i],
       (history.node[i] ?? -1) < 0 ? '-' : source.nodeName(history.node[i] as number),
     ].join(' ');
   for (const history of source.histories(0, 1)) {
-    words.set(`${history.name} ${history.canary} ${history.retired} ${history.operationCount}`, Array.from({ length: history.size }, (_, i) => row(history, i)));
+    words.set(
+      `${history.name} ${history.canary} ${history.retired} ${history.operationCount}`,
+      Array.from({ length: history.size }, (_, i) => row(history, i)),
+    );
   }
   return words;
 }
@@ -34,7 +51,16 @@ describe('a simulated run', () => {
     const folder = mkdtempSync(join(tmpdir(), 'zaris-sim-'));
     try {
       const path = join(folder, 'ledger.sqlite');
-      await writeLedger(result, { path, runId: 'r', settings: {}, contract: null, host: null, build: '', reasons: [], canarySeenLive: [] });
+      await writeLedger(result, {
+        path,
+        runId: 'r',
+        settings: {},
+        contract: null,
+        host: null,
+        build: '',
+        reasons: [],
+        canarySeenLive: [],
+      });
       const reader = openLedgerReader(path);
       try {
         const expected = wordsOf(result.history);
@@ -42,7 +68,8 @@ describe('a simulated run', () => {
         expect(found.size).toBeGreaterThan(100);
         expect([...found.keys()].sort()).toEqual([...expected.keys()].sort());
         for (const [key, rows] of expected) expect(found.get(key), key).toEqual(rows);
-        const judge = (source: HistorySource) => judgeRun(source, { ...defaultJudgeOptions, searchBudget: () => unlimitedBudget() });
+        const judge = (source: HistorySource) =>
+          judgeRun(source, { ...defaultJudgeOptions, searchBudget: () => unlimitedBudget() });
         const [inMemory, inFile] = [judge(result.history), judge(reader)];
         expect(inFile.verdict).toBe(inMemory.verdict);
         expect(inFile.strength).toEqual(inMemory.strength);

@@ -27,7 +27,9 @@ export function failedAtMs(result: SimResult): number {
   const load = result.phases.find(({ name }) => name === 'load');
   if (load === undefined) return 0;
   const times = [
-    ...result.judgement.findings.map((finding) => Math.min(finding.operation?.invokeNs ?? Infinity, finding.witness?.atNs ?? Infinity) / 1e6),
+    ...result.judgement.findings.map(
+      (finding) => Math.min(finding.operation?.invokeNs ?? Infinity, finding.witness?.atNs ?? Infinity) / 1e6,
+    ),
     ...result.breaches.map(({ atMs }) => atMs),
   ];
   return Math.max(0, Math.min(load.toMs, ...times) - load.fromMs);
@@ -44,7 +46,8 @@ export interface ShrinkRequest {
 /** Reduces a failing run. Throws where it does not fail. */
 export async function shrinkFailure(request: ShrinkRequest): Promise<Shrunk & { readonly failure: string }> {
   const { first, store, print } = request;
-  const play = (candidate: Candidate): Promise<SimResult> => runSim({ ...candidate, checkers: store === undefined, ...(store === undefined ? {} : { store }) });
+  const play = (candidate: Candidate): Promise<SimResult> =>
+    runSim({ ...candidate, checkers: store === undefined, ...(store === undefined ? {} : { store }) });
   const failure = failureOf(await play(first), store);
   if (failure === null) throw new Error('the run does not fail, so there is nothing to reduce');
   const fails = async (candidate: Candidate): Promise<number | null> => {
@@ -57,8 +60,13 @@ export async function shrinkFailure(request: ShrinkRequest): Promise<Shrunk & { 
     }
   };
   const shrunk = await shrink(first, {
-    fails, maxRuns: request.maxRuns, boundMs: request.boundMs,
-    onSmaller: ({ schedule, options }, what) => print(`smaller (${what}): ${schedule.events.length} events, ${(options.durationMs / 1_000).toFixed(1)} s, ${options.sessions} sessions`),
+    fails,
+    maxRuns: request.maxRuns,
+    boundMs: request.boundMs,
+    onSmaller: ({ schedule, options }, what) =>
+      print(
+        `smaller (${what}): ${schedule.events.length} events, ${(options.durationMs / 1_000).toFixed(1)} s, ${options.sessions} sessions`,
+      ),
   });
   return { ...shrunk, failure };
 }
@@ -74,26 +82,42 @@ const shownBeforeMs = 4_000;
 const shownAfterMs = 1_500;
 
 /** Plays a counterexample and writes its trace as NAME.txt and NAME.html. Returns the paths. */
-export async function traceCounterexample(example: Counterexample, store: BrokenStore | undefined, folder: string): Promise<string[]> {
+export async function traceCounterexample(
+  example: Counterexample,
+  store: BrokenStore | undefined,
+  folder: string,
+): Promise<string[]> {
   const { seed, options, schedule } = example;
   const job = { seed, options, schedule, checkers: store === undefined, ...(store === undefined ? {} : { store }) };
   const first = await runSim(job);
   const load = first.phases.find(({ name }) => name === 'load');
   const atMs = failedAtMs(first) + (load?.fromMs ?? 0);
   const finding = first.judgement.findings[0];
-  const toMs = Math.max(atMs + shownAfterMs, finding?.witness === null || finding?.witness === undefined ? 0 : Math.min(finding.witness.atNs / 1e6, atMs + 2 * shownBeforeMs));
+  const toMs = Math.max(
+    atMs + shownAfterMs,
+    finding?.witness === null || finding?.witness === undefined
+      ? 0
+      : Math.min(finding.witness.atNs / 1e6, atMs + 2 * shownBeforeMs),
+  );
   let recorder: TraceRecorder | null = null;
   const result = await runSim({
     ...job,
     onWorld: (world) => {
-      recorder = new TraceRecorder(world, { fromMs: Math.max(0, atMs - shownBeforeMs), toMs, partition: finding?.partition ?? partitionOfBreach(first) });
+      recorder = new TraceRecorder(world, {
+        fromMs: Math.max(0, atMs - shownBeforeMs),
+        toMs,
+        partition: finding?.partition ?? partitionOfBreach(first),
+      });
     },
   });
   if (recorder === null) return [];
   const trace = (recorder as TraceRecorder).finish(result, finding?.key ?? null);
   const title = `${example.name}: ${example.note}`;
   const paths = [join(folder, `${example.name}.txt`), join(folder, `${example.name}.html`)];
-  writeFileSync(paths[0] as string, `${title}\nseed ${example.seed}, trace ${result.traceHash}\n\n${traceLines(trace).join('\n')}\n`);
+  writeFileSync(
+    paths[0] as string,
+    `${title}\nseed ${example.seed}, trace ${result.traceHash}\n\n${traceLines(trace).join('\n')}\n`,
+  );
   writeFileSync(paths[1] as string, traceHtml(trace, title));
   return paths;
 }

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { brokenStoreOf } from './broken/catalogue.ts';
-import { CounterexampleError, listCounterexamples, playCounterexample, readCounterexample, writeCounterexample } from './counterexample.ts';
+import {
+  CounterexampleError,
+  listCounterexamples,
+  playCounterexample,
+  readCounterexample,
+  writeCounterexample,
+} from './counterexample.ts';
 import { shrinkFailure, traceCounterexample } from './investigate.ts';
 import { drawOptions } from './options.ts';
 import { drawSchedule } from './schedule.ts';
@@ -28,7 +34,14 @@ describe('kept counterexamples', () => {
 describe('a file', () => {
   const example = (): string => {
     const options = drawOptions(3, { durationMs: '20000' });
-    return writeCounterexample(folder, { name: 'sound', note: 'nothing wrong', store: null, seed: 3, options, schedule: drawSchedule(3, options) });
+    return writeCounterexample(folder, {
+      name: 'sound',
+      note: 'nothing wrong',
+      store: null,
+      seed: 3,
+      options,
+      schedule: drawSchedule(3, options),
+    });
   };
   const damaged = (change: (json: Record<string, unknown>) => unknown): string => {
     const json = JSON.parse(JSON.stringify(JSON.parse(readText(example())))) as Record<string, unknown>;
@@ -40,15 +53,33 @@ describe('a file', () => {
   it('comes back as it was written', () => {
     const options = drawOptions(3, { durationMs: '20000' });
     const schedule = drawSchedule(3, options);
-    expect(readCounterexample(example())).toEqual({ name: 'sound', note: 'nothing wrong', store: null, seed: 3, options, schedule });
+    expect(readCounterexample(example())).toEqual({
+      name: 'sound',
+      note: 'nothing wrong',
+      store: null,
+      seed: 3,
+      options,
+      schedule,
+    });
   });
 
   it.each<[string, (json: Record<string, unknown>) => unknown, RegExp]>([
     ['without a note', ({ note: _note, ...rest }) => rest, /note/],
     ['of another version', (json) => ({ ...json, version: 2 }), /version/],
     ['with a field that nobody knows', (json) => ({ ...json, extra: 1 }), /extra/i],
-    ['with an option that nobody knows', (json) => ({ ...json, options: { ...(json['options'] as object), nothing: 1 } }), /no simulator option "nothing"/],
-    ['with a schedule that makes no sense', (json) => ({ ...json, schedule: { ...(json['schedule'] as object), events: [{ fault: { kind: 'earthquake' } }] } }), /damaged cannot be used/],
+    [
+      'with an option that nobody knows',
+      (json) => ({ ...json, options: { ...(json['options'] as object), nothing: 1 } }),
+      /no simulator option "nothing"/,
+    ],
+    [
+      'with a schedule that makes no sense',
+      (json) => ({
+        ...json,
+        schedule: { ...(json['schedule'] as object), events: [{ fault: { kind: 'earthquake' } }] },
+      }),
+      /damaged cannot be used/,
+    ],
     ['of a store that does not exist', (json) => ({ ...json, store: 'perfect' }), /no broken store "perfect"/],
   ])('%s throws', (_what, change, expected) => {
     expect(() => readCounterexample(damaged(change))).toThrow(CounterexampleError);
@@ -83,6 +114,13 @@ describe('shrinking', () => {
 
   it('refuses a run that does not fail', async () => {
     const options = drawOptions(3, { durationMs: '10000' });
-    await expect(shrinkFailure({ first: { seed: 3, options, schedule: drawSchedule(3, options) }, maxRuns: 5, boundMs: 1_000, print: () => undefined })).rejects.toThrow(/does not fail/);
+    await expect(
+      shrinkFailure({
+        first: { seed: 3, options, schedule: drawSchedule(3, options) },
+        maxRuns: 5,
+        boundMs: 1_000,
+        print: () => undefined,
+      }),
+    ).rejects.toThrow(/does not fail/);
   });
 });

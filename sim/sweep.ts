@@ -107,7 +107,9 @@ export async function sweep(options: SweepOptions): Promise<SweepTotals> {
 async function work(next: () => SweepTask | null, done: (reply: SweepReply) => void): Promise<void> {
   let worker: Worker | null = null;
   for (let task = next(); task !== null; task = next()) {
-    worker ??= new Worker(new URL('./sweep-worker.ts', import.meta.url), { resourceLimits: { maxYoungGenerationSizeMb: nurseryMb } });
+    worker ??= new Worker(new URL('./sweep-worker.ts', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: nurseryMb },
+    });
     const reply = await played(worker, task);
     done(reply);
     // A thread that broke may be in any state.

@@ -14,8 +14,12 @@ const short = (text: string): string => (text.length > maxLabel ? `${text.slice(
 /** The whole page. `title` says what is shown. */
 export function traceHtml(trace: Trace, title: string): string {
   const times = [
-    ...trace.marks.flatMap(({ atMs, untilMs }) => (untilMs === undefined || untilMs > trace.toMs ? [atMs] : [atMs, untilMs])),
-    ...trace.messages.flatMap(({ sentAtMs, arrivedAtMs }) => (arrivedAtMs === null ? [sentAtMs] : [sentAtMs, arrivedAtMs])),
+    ...trace.marks.flatMap(({ atMs, untilMs }) =>
+      untilMs === undefined || untilMs > trace.toMs ? [atMs] : [atMs, untilMs],
+    ),
+    ...trace.messages.flatMap(({ sentAtMs, arrivedAtMs }) =>
+      arrivedAtMs === null ? [sentAtMs] : [sentAtMs, arrivedAtMs],
+    ),
   ].sort((a, b) => a - b);
   const rows = new Map<number, number>();
   for (const atMs of times) if (!rows.has(atMs)) rows.set(atMs, rows.size);
@@ -25,9 +29,12 @@ export function traceHtml(trace: Trace, title: string): string {
   const width = leftMargin + trace.lanes.length * laneWidth;
   const parts: string[] = [];
   for (const lane of trace.lanes) {
-    parts.push(`<line class="lane" x1="${x(lane)}" y1="${topMargin - 12}" x2="${x(lane)}" y2="${height}"/><text class="head" x="${x(lane)}" y="24">${escaped(lane)}</text>`);
+    parts.push(
+      `<line class="lane" x1="${x(lane)}" y1="${topMargin - 12}" x2="${x(lane)}" y2="${height}"/><text class="head" x="${x(lane)}" y="24">${escaped(lane)}</text>`,
+    );
   }
-  for (const [atMs, row] of rows) parts.push(`<text class="time" x="4" y="${topMargin + row * rowHeight + 4}">${atMs.toFixed(2)}</text>`);
+  for (const [atMs, row] of rows)
+    parts.push(`<text class="time" x="4" y="${topMargin + row * rowHeight + 4}">${atMs.toFixed(2)}</text>`);
   for (const { from, to, text, sentAtMs, arrivedAtMs } of trace.messages) {
     const endX = arrivedAtMs === null ? (x(from) + x(to)) / 2 : x(to);
     const endY = arrivedAtMs === null ? y(sentAtMs) + rowHeight / 2 : y(arrivedAtMs);
@@ -37,7 +44,8 @@ export function traceHtml(trace: Trace, title: string): string {
         `<text x="${x(from) + (x(to) > x(from) ? 6 : -6)}" y="${y(sentAtMs) - 2}" text-anchor="${x(to) > x(from) ? 'start' : 'end'}">${escaped(short(text))}</text></g>`,
     );
   }
-  for (const mark of trace.marks) parts.push(markOf(mark, x(mark.lane), y(mark.atMs), mark.untilMs === undefined ? null : y(mark.untilMs)));
+  for (const mark of trace.marks)
+    parts.push(markOf(mark, x(mark.lane), y(mark.atMs), mark.untilMs === undefined ? null : y(mark.untilMs)));
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${escaped(title)}</title><style>
 body { font: 13px system-ui, sans-serif; margin: 12px; color: #1a1a1a; background: #fff; }

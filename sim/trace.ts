@@ -72,7 +72,13 @@ export class TraceRecorder {
       onNotice(from, notice);
       const { partition } = notice.fields;
       const isOurs = typeof partition !== 'number' || window.partition === null || partition === window.partition;
-      if (this.isInside && isOurs && notice.level !== 'debug') this.marks.push({ atMs: world.nowMs, lane: from, kind: 'notice', text: noticeText(notice.name, notice.fields) });
+      if (this.isInside && isOurs && notice.level !== 'debug')
+        this.marks.push({
+          atMs: world.nowMs,
+          lane: from,
+          kind: 'notice',
+          text: noticeText(notice.name, notice.fields),
+        });
     };
   }
 
@@ -93,7 +99,9 @@ export class TraceRecorder {
 
   private stepped(node: SimNode, event: NodeEvent): void {
     if (event.kind !== 'message') return;
-    const entry = this.onWay.get(event.message)?.find(({ to, arrivedAtMs }) => to === node.nodeId && arrivedAtMs === null);
+    const entry = this.onWay
+      .get(event.message)
+      ?.find(({ to, arrivedAtMs }) => to === node.nodeId && arrivedAtMs === null);
     if (entry !== undefined) entry.arrivedAtMs = this.world.nowMs;
   }
 
@@ -105,20 +113,43 @@ export class TraceRecorder {
     for (const row of result.history.faultRows) {
       const atMs = row.atNs / 1e6;
       if (!inside(atMs) || !['injected', 'healed'].includes(row.stage)) continue;
-      for (const target of row.targets.length === 0 ? [clientLane] : row.targets) marks.push({ atMs, lane: target, kind: 'fault', text: `${row.faultId} ${row.kind} ${row.stage}` });
+      for (const target of row.targets.length === 0 ? [clientLane] : row.targets)
+        marks.push({ atMs, lane: target, kind: 'fault', text: `${row.faultId} ${row.kind} ${row.stage}` });
     }
-    for (const { operationId, session, operation, invokeNs, returnNs, completion } of key === null ? [] : result.history.operationsOf(key)) {
+    for (const { operationId, session, operation, invokeNs, returnNs, completion } of key === null
+      ? []
+      : result.history.operationsOf(key)) {
       const atMs = invokeNs / 1e6;
       if (!inside(atMs)) continue;
       const outcome = completion === null ? 'open' : completion.kind;
-      const version = completion !== null && completion.kind !== 'info' && completion.version ? ` (${completion.version.join(', ')})` : '';
-      const value = completion?.kind === 'ok' && operation.f === 'read' ? ` = ${completion.value ?? 'nothing'}` : 'value' in operation ? ` ${operation.value}` : '';
+      const version =
+        completion !== null && completion.kind !== 'info' && completion.version
+          ? ` (${completion.version.join(', ')})`
+          : '';
+      const value =
+        completion?.kind === 'ok' && operation.f === 'read'
+          ? ` = ${completion.value ?? 'nothing'}`
+          : 'value' in operation
+            ? ` ${operation.value}`
+            : '';
       const served = completion?.node === undefined ? '' : ` by ${completion.node}`;
-      marks.push({ atMs, lane: clientLane, kind: 'operation', untilMs: (returnNs ?? toMs * 1e6) / 1e6, text: `#${operationId} s${session} ${operation.f} ${operation.key}${value} → ${outcome}${version}${served}` });
+      marks.push({
+        atMs,
+        lane: clientLane,
+        kind: 'operation',
+        untilMs: (returnNs ?? toMs * 1e6) / 1e6,
+        text: `#${operationId} s${session} ${operation.f} ${operation.key}${value} → ${outcome}${version}${served}`,
+      });
     }
     for (const finding of result.judgement.findings.slice(0, 3)) {
       const atNs = finding.witness?.atNs ?? finding.operation?.invokeNs;
-      if (atNs !== undefined) marks.push({ atMs: Math.min(atNs / 1e6, toMs), lane: clientLane, kind: 'finding', text: `${finding.kind} ${finding.key ?? ''}: ${finding.reason}` });
+      if (atNs !== undefined)
+        marks.push({
+          atMs: Math.min(atNs / 1e6, toMs),
+          lane: clientLane,
+          kind: 'finding',
+          text: `${finding.kind} ${finding.key ?? ''}: ${finding.reason}`,
+        });
     }
     for (const { atMs, where, why } of result.breaches) {
       const lane = where.split(/[-#]/)[0] as string;
@@ -130,7 +161,20 @@ export class TraceRecorder {
 }
 
 const noticeText = (name: string, fields: Readonly<Record<string, unknown>>): string => {
-  const shown = ['partition', 'epoch', 'term', 'primary', 'inSync', 'eligible', 'health', 'member', 'to', 'source', 'seq', 'why'];
+  const shown = [
+    'partition',
+    'epoch',
+    'term',
+    'primary',
+    'inSync',
+    'eligible',
+    'health',
+    'member',
+    'to',
+    'source',
+    'seq',
+    'why',
+  ];
   return `${name} ${shown.flatMap((field) => (fields[field] === undefined || fields[field] === '' ? [] : [`${field} ${String(fields[field])}`])).join(', ')}`;
 };
 
@@ -139,8 +183,11 @@ export function messageText(message: PeerMessage, partition: number | null): str
   if ('partition' in message && partition !== null && message.partition !== partition) return null;
   switch (message.kind) {
     case 'append': {
-      if (message.entries.length === 0) return `append t${message.term} after ${message.previousSeq} empty, commit ${message.commitSeq}`;
-      const effects = message.entries.map(({ seq, term, effect }) => `${seq}:t${term} ${effect.kind}${'key' in effect ? ` ${effect.key}` : ''}`);
+      if (message.entries.length === 0)
+        return `append t${message.term} after ${message.previousSeq} empty, commit ${message.commitSeq}`;
+      const effects = message.entries.map(
+        ({ seq, term, effect }) => `${seq}:t${term} ${effect.kind}${'key' in effect ? ` ${effect.key}` : ''}`,
+      );
       return `append t${message.term} after ${message.previousSeq} [${effects.slice(0, 4).join('; ')}${effects.length > 4 ? '; …' : ''}], commit ${message.commitSeq}`;
     }
     case 'append-ack':
@@ -179,10 +226,16 @@ export function traceLines(trace: Trace): string[] {
   const lines: { atMs: number; text: string }[] = [];
   for (const { atMs, lane, kind, text, untilMs } of trace.marks) {
     const until = untilMs === undefined ? '' : ` (until ${untilMs.toFixed(2)})`;
-    lines.push({ atMs, text: `${time(atMs)}  ${lane.padEnd(8)} ${kind === 'notice' ? '' : `${kind.toUpperCase()} `}${text}${until}` });
+    lines.push({
+      atMs,
+      text: `${time(atMs)}  ${lane.padEnd(8)} ${kind === 'notice' ? '' : `${kind.toUpperCase()} `}${text}${until}`,
+    });
   }
   for (const { from, to, text, sentAtMs, arrivedAtMs } of trace.messages) {
-    lines.push({ atMs: sentAtMs, text: `${time(sentAtMs)}  ${from.padEnd(8)} → ${to}: ${text}${arrivedAtMs === null ? '  (never arrived)' : `  (at ${arrivedAtMs.toFixed(2)})`}` });
+    lines.push({
+      atMs: sentAtMs,
+      text: `${time(sentAtMs)}  ${from.padEnd(8)} → ${to}: ${text}${arrivedAtMs === null ? '  (never arrived)' : `  (at ${arrivedAtMs.toFixed(2)})`}`,
+    });
   }
   return lines.sort((a, b) => a.atMs - b.atMs).map(({ text }) => text);
 }

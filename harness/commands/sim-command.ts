@@ -82,11 +82,21 @@ export async function simCommand(argv: readonly string[]): Promise<number> {
     const traceFolder = join(options.results, 'traces');
     if (options.replay !== undefined) return runReplayCommand(options.replay, traceFolder, print);
     if (options.shrink !== undefined) {
-      if (!/^[a-z0-9-]+$/.test(options.shrink)) throw new UsageError(`--shrink must be a name of small letters, digits and hyphens, not "${options.shrink}".`);
+      if (!/^[a-z0-9-]+$/.test(options.shrink))
+        throw new UsageError(`--shrink must be a name of small letters, digits and hyphens, not "${options.shrink}".`);
       if (seed === null) throw new UsageError('--shrink reduces one seed; name it with --seed.');
       // A broken store brings options of its own; only what was typed goes above them.
       const typed = options.store === undefined || argv.includes('--duration') ? pins : withoutDuration(pins);
-      return runShrinkCommand({ name: options.shrink, note: options.note ?? null, seed, pins: typed, store: options.store ?? null, folder: regressionsFolder, traceFolder, print });
+      return runShrinkCommand({
+        name: options.shrink,
+        note: options.note ?? null,
+        seed,
+        pins: typed,
+        store: options.store ?? null,
+        folder: regressionsFolder,
+        traceFolder,
+        print,
+      });
     }
     if (options.seeds === undefined) {
       const chosen = seed ?? randomSeed();

@@ -21,7 +21,9 @@ export interface SimRunTask {
   readonly colour: boolean;
 }
 
-export type SimRunReply = { readonly kind: 'line'; readonly line: string } | { readonly kind: 'end'; readonly exitCode: number };
+export type SimRunReply =
+  | { readonly kind: 'line'; readonly line: string }
+  | { readonly kind: 'end'; readonly exitCode: number };
 
 const port = present(parentPort, 'a parent thread');
 const print = (line: string): void => port.postMessage({ kind: 'line', line } satisfies SimRunReply);

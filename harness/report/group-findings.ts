@@ -100,18 +100,6 @@ function replacedCause(
   return { kind: 'replaced', change: last, distanceMs: moment - last.atMs };
 }
 
-/** A fault that was open comes first; then that the node had been replaced, which a fault to come cannot explain. */
-function causeOf(
-  finding: FindingDraft,
-  applied: readonly Fault[],
-  moves: readonly EpochChange[],
-  all: readonly EpochChange[],
-): Cause {
-  const fault = faultCause(finding, applied);
-  if (fault?.kind === 'fault' && fault.relation === 'during') return fault;
-  return replacedCause(finding, moves, all) ?? fault ?? epochCause(finding, moves);
-}
-
 function causeKey(kind: FindingKind, cause: Cause): string {
   switch (cause.kind) {
     case 'fault':
@@ -235,7 +223,8 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
   const gathered = new Map<string, Gathered>();
   for (const finding of drafts) {
     totals.set(finding.kind, (totals.get(finding.kind) ?? 0) + 1);
-    const cause = causeOf(finding, applied, moves, context.epochs);
+    const cause =
+      faultCause(finding, applied) ?? replacedCause(finding, moves, context.epochs) ?? epochCause(finding, moves);
     const key = causeKey(finding.kind, cause);
     const distanceMs = cause.kind === 'none' ? 0 : cause.distanceMs;
     const group = gathered.get(key);

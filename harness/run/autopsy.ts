@@ -1,7 +1,8 @@
 /**
  * Asks every replica directly for its own copy of keys, after it has applied what the primary had committed.
  *
- * A replica that does not answer, or has not caught up, is recorded as such: missing evidence, not agreement.
+ * A replica that does not answer, or has not caught up, is recorded as such: missing evidence, not agreement. Before a key is retired only
+ * complete answers are recorded: without them it stays, and is asked for again, at the latest at the end.
  */
 import type { SystemStatus } from '../../chaos/ports.ts';
 import type { Phase } from '../../ledger/rows.ts';
@@ -49,11 +50,13 @@ export async function askReplicas(
     const first = await peek(options, primary, partition, batch, 0);
     const committed = first?.commitSeq ?? null;
     const answers = await Promise.all(others.map((nodeId) => peek(options, nodeId, partition, batch, committed ?? 0)));
+    const copies = [first, ...answers];
+    const current = copies.filter((peeked) => peeked !== null && committed !== null && peeked.applied[1] >= committed);
+    asked += copies.length;
+    answered += current.length;
+    if (options.phase === 'retire' && current.length < copies.length) continue;
     for (const [index, nodeId] of [primary, ...others].entries()) {
-      const peeked = index === 0 ? first : (answers[index - 1] ?? null);
-      asked++;
-      if (peeked !== null && committed !== null && peeked.applied[1] >= committed) answered++;
-      record(options, nodeId, partition, batch, peeked, committed);
+      record(options, nodeId, partition, batch, copies[index] ?? null, committed);
     }
     await options.ledger.flush();
   }

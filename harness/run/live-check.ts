@@ -19,6 +19,8 @@ export interface LiveLoss {
 
 export class LiveCheck {
   private readonly acknowledged = new Map<string, string>();
+  /** Planted early and looked at late: never forgotten to make room. */
+  private readonly canaries = new Map<string, string>();
   private readonly lostKeys = new Set<string>();
   private readonly onLoss: (loss: LiveLoss) => void;
 
@@ -29,6 +31,10 @@ export class LiveCheck {
   /** Looks at one completion of an operation on any key; raises each lost key once. */
   saw(operation: Operation, completion: Completion, canary = false): void {
     if (completion.kind !== 'ok' || (!canary && workloadOfKey(operation.key)?.name !== 'set')) return;
+    if (operation.f === 'write' && canary) {
+      this.canaries.set(operation.key, operation.value);
+      return;
+    }
     if (operation.f === 'write') {
       this.acknowledged.set(operation.key, operation.value);
       if (this.acknowledged.size > rememberedKeys)
@@ -39,7 +45,7 @@ export class LiveCheck {
       this.forget(operation.key);
       return;
     }
-    const expected = this.acknowledged.get(operation.key);
+    const expected = (canary ? this.canaries : this.acknowledged).get(operation.key);
     const found = completion.value ?? null;
     if (expected === undefined || found === expected || this.lostKeys.has(operation.key)) return;
     this.lostKeys.add(operation.key);
@@ -49,5 +55,6 @@ export class LiveCheck {
   /** The key will be deleted on purpose. */
   forget(key: string): void {
     this.acknowledged.delete(key);
+    this.canaries.delete(key);
   }
 }

@@ -77,7 +77,14 @@ export const uncleanElection: BrokenStore = {
   name: 'eligible-set-ignored',
   doc: 'with no in-sync member in reach any live replica is promoted, instead of waiting for an eligible one',
   expects: ['lost', 'stale', 'resurrected', 'diverged'],
-  pins: { ...base, rf: '2', faults: 'kill,pause,isolate', meanLatencyMs: '1', partitions: '16', suspectEscalationMs: '1500' },
+  pins: {
+    ...base,
+    rf: '2',
+    faults: 'kill,pause,isolate',
+    meanLatencyMs: '1',
+    partitions: '16',
+    suspectEscalationMs: '1500',
+  },
   policy: { mayStall: true },
   alter(node) {
     anyCandidate(node);

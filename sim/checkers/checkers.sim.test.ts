@@ -43,17 +43,30 @@ describe('checkers on literal steps', () => {
     return { said, context: { world: {} as World, breach: (_where, why) => void said.push(why) } };
   };
   const state = (over: object): unknown => ({
-    revision: 5, mapVersion: 1, placements: [{ preferredPrimary: 'n1', replicas: ['n1'] }], audit: [],
-    runtimes: [{ epoch: 4, term: 3, dataLossNumber: 0 }], ...over,
+    revision: 5,
+    mapVersion: 1,
+    placements: [{ preferredPrimary: 'n1', replicas: ['n1'] }],
+    audit: [],
+    runtimes: [{ epoch: 4, term: 3, dataLossNumber: 0 }],
+    ...over,
   });
-  const step = (over: object, effects: object[] = []): Stepped => ({ processName: 'n1-1', stateMoved: true, effects, state: state(over) }) as unknown as Stepped;
+  const step = (over: object, effects: object[] = []): Stepped =>
+    ({ processName: 'n1-1', stateMoved: true, effects, state: state(over) }) as unknown as Stepped;
 
   it.each([
     ['the control revision', { revision: 4 }, /control revision went back from 5 to 4/],
     ['the map version', { mapVersion: 0 }, /map version went back/],
-    ['an epoch', { runtimes: [{ epoch: 3, term: 3, dataLossNumber: 0 }] }, /epoch of partition 0 went back from 4 to 3/],
+    [
+      'an epoch',
+      { runtimes: [{ epoch: 3, term: 3, dataLossNumber: 0 }] },
+      /epoch of partition 0 went back from 4 to 3/,
+    ],
     ['a term', { runtimes: [{ epoch: 5, term: 2, dataLossNumber: 0 }] }, /term of partition 0 went back from 3 to 2/],
-    ['a data-loss number without its audit event', { runtimes: [{ epoch: 5, term: 5, dataLossNumber: 1 }] }, /without an audit event/],
+    [
+      'a data-loss number without its audit event',
+      { runtimes: [{ epoch: 5, term: 5, dataLossNumber: 1 }] },
+      /without an audit event/,
+    ],
   ])('monotone: %s', (_what, over, expected) => {
     const { context, said } = heard();
     const checker = new MonotoneChecker(context);
@@ -85,7 +98,12 @@ describe('checkers on literal steps', () => {
     const node = { running: { node: { planes: { data: { replica: () => ({ commitSeq: 8 }) } } } } };
     const request = { op: 'mutate', id: 1, partition: 0 };
     const answer = { id: 1, status: 'Ok', partition: 0, epoch: 3, version: { term: 1, seq: 9 } };
-    checker.stepped({ node, processName: 'n1-1', event: { kind: 'request', connection: 4, request }, effects: [{ kind: 'reply', connection: 4, answer }] } as unknown as Stepped);
+    checker.stepped({
+      node,
+      processName: 'n1-1',
+      event: { kind: 'request', connection: 4, request },
+      effects: [{ kind: 'reply', connection: 4, answer }],
+    } as unknown as Stepped);
     expect(said).toContainEqual(expect.stringMatching(/Ok for \(1, 9\) above the commit index 8/));
   });
 });
