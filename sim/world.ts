@@ -268,12 +268,11 @@ export class World {
         return;
       }
       case 'persisted': {
-        const { node } = item;
+        const { node, effect } = item;
         if (node.running?.instance !== item.instance) return;
-        node.disk = item.effect.writes.reduce(foldDiskWrite, node.disk);
-        node.running.persisting = false;
-        if (node.paused) node.parked.push({ kind: 'persisted', ticket: item.effect.ticket });
-        else this.feed(node, { kind: 'persisted', ticket: item.effect.ticket });
+        node.disk = effect.writes.reduce(foldDiskWrite, node.disk);
+        // By way of the node's queue, as all news: one that overtook an earlier one there would tell of writes in the wrong order.
+        this.deliver({ kind: 'deliver', node, instance: item.instance, event: { kind: 'persisted', ticket: effect.ticket }, from: null });
         return;
       }
       case 'deliver':
@@ -306,6 +305,7 @@ export class World {
 
   private feed(node: SimNode, event: NodeEvent): void {
     const running = present(node.running, 'a running node');
+    if (event.kind === 'persisted') running.persisting = false;
     this.trace.mix(event, node.index, event.kind === 'message' ? this.node(event.from).index : 0, this.nowMs);
     let effects: Effect[];
     try {
