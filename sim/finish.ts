@@ -102,7 +102,7 @@ export function readKey(
     (result) => {
       const completion = completionOf({ f: 'read', key }, operationResult(result));
       if (completion.kind === 'ok' || tries <= 1) {
-        history.finalRead({ key, phase, invokeNs, returnNs: nsOf(world.nowMs), completion }, job.keepRows === true);
+        history.finalRead({ key, phase, invokeNs, returnNs: nsOf(world.nowMs), completion });
         done(completion);
       } else world.at(world.nowMs + pauseMs, () => readKey(run, { ...read, tries: tries - 1 }, done));
     },
@@ -145,7 +145,6 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
   const atNs = nsOf(world.nowMs);
   const state = controlLeader(world)?.planes.control.state;
   const primary = state?.runtime(partition).primary ?? null;
-  const keep = job.keepRows === true;
   if (state === undefined || primary === null) {
     for (const key of keys)
       history.replicaRead(
@@ -158,9 +157,7 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
           atNs,
           kind: 'missing',
           reason: 'nobody leads the partition',
-        },
-        keep,
-      );
+        });
     return false;
   }
   const commitSeq = copyOf(run, primary.nodeId, partition, [])?.commitSeq ?? null;
@@ -172,9 +169,7 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
       isComplete = false;
       for (const key of keys)
         history.replicaRead(
-          { key, phase, node: id, incarnation, role: 'unknown', atNs, kind: 'missing', reason: 'no answer' },
-          keep,
-        );
+          { key, phase, node: id, incarnation, role: 'unknown', atNs, kind: 'missing', reason: 'no answer' });
       continue;
     }
     if (copy.applied.seq < (commitSeq ?? 0)) isComplete = false;
@@ -192,9 +187,7 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
           version: version === undefined ? null : [version.term, version.seq],
           appliedSeq: copy.applied.seq,
           commitSeq,
-        },
-        keep,
-      );
+        });
     }
     history.digestRows.push({
       partition,

@@ -47,7 +47,7 @@ function wordsOf(source: HistorySource): Map<string, string[]> {
 describe('a simulated run', () => {
   it.each([3, 21])('of seed %i is told by the ledger as by memory', async (seed) => {
     const options = drawOptions(seed, { durationMs: '60000', maxLiveKeys: '300' });
-    const result = await runSim({ seed, options, keepRows: true });
+    const result = await runSim({ seed, options });
     const folder = mkdtempSync(join(tmpdir(), 'zaris-sim-'));
     try {
       const path = join(folder, 'ledger.sqlite');

@@ -55,8 +55,9 @@ interface KeyRows {
   readonly name: string;
   readonly canary: boolean;
   readonly operations: number[];
-  readonly later: HistoryRow[];
-  retired: boolean;
+  readonly finals: FinalReadRow[];
+  readonly replicas: ReplicaReadRow[];
+  retirement: RetireRow | null;
 }
 
 /** Lists are told apart by what they hold; a plain value's checksum already covers it. */
@@ -70,9 +71,6 @@ export class SimHistory implements HistorySource {
   readonly incarnationRows: IncarnationRow[] = [];
   readonly digestRows: DigestRow[] = [];
   readonly gapRows: GapRow[] = [];
-  readonly finalRows: FinalReadRow[] = [];
-  readonly replicaRows: ReplicaReadRow[] = [];
-  readonly retireRows: RetireRow[] = [];
   readonly metas = new Map<string, unknown>();
   private readonly slots: Slot[] = [];
   private readonly keys = new Map<string, KeyRows>();
@@ -112,47 +110,40 @@ export class SimHistory implements HistorySource {
     }
   }
 
-  finalRead(row: FinalReadRow, keep: boolean): void {
-    if (keep) this.finalRows.push(row);
+  finalRead(row: FinalReadRow): void {
+    this.keyRows(row.key, false).finals.push(row);
+  }
+
+  replicaRead(row: ReplicaReadRow): void {
+    this.keyRows(row.key, false).replicas.push(row);
+  }
+
+  retire(row: RetireRow): void {
+    this.keyRows(row.key, false).retirement = row;
+  }
+
+  private rowOfFinal(row: FinalReadRow): HistoryRow {
     const { completion } = row;
     const seen = completion.kind === 'ok' ? this.seen(completion.value ?? null) : {};
     const version = completion.kind === 'info' ? null : (completion.version ?? null);
-    this.keyRows(row.key, false).later.push({
-      f: 'read',
-      outcome: completion.kind,
-      source: row.phase === 'retire' ? 'retire' : 'final',
-      invokeNs: row.invokeNs,
-      returnNs: row.returnNs,
-      version,
-      ...seen,
+    return {
+      f: 'read', outcome: completion.kind, source: row.phase === 'retire' ? 'retire' : 'final', invokeNs: row.invokeNs, returnNs: row.returnNs, version, why: -1, ...seen,
       ...(completion.partition === undefined ? {} : { partition: completion.partition }),
       ...(completion.epoch === undefined ? {} : { epoch: completion.epoch }),
       ...(completion.node === undefined ? {} : { node: this.nodeId(completion.node) }),
-      why: -1,
-    });
+    };
   }
 
-  replicaRead(row: ReplicaReadRow, keep: boolean): void {
-    if (keep) this.replicaRows.push(row);
-    const base = {
-      f: 'read',
-      source: 'replica',
-      invokeNs: row.atNs,
-      returnNs: row.atNs,
-      node: this.nodeId(row.node),
-    } as const;
-    const { later } = this.keyRows(row.key, false);
-    if (row.kind === 'missing') {
-      later.push({ ...base, outcome: 'info' });
-      return;
-    }
+  private rowOfReplica(row: ReplicaReadRow): HistoryRow {
+    const base = { f: 'read', source: 'replica', invokeNs: row.atNs, returnNs: row.atNs, node: this.nodeId(row.node) } as const;
+    if (row.kind === 'missing') return { ...base, outcome: 'info' };
     const behind = row.appliedSeq !== null && row.commitSeq !== null && row.appliedSeq < row.commitSeq;
-    later.push({ ...base, outcome: 'ok', behind, version: row.version, ...this.seen(row.value) });
+    return { ...base, outcome: 'ok', behind, version: row.version, ...this.seen(row.value) };
   }
 
-  retire(row: RetireRow, keep: boolean): void {
-    if (keep) this.retireRows.push(row);
-    this.keyRows(row.key, false).retired = true;
+  /** Read-backs, replicas' answers and retirements, key by key. */
+  *keyEnds(): Iterable<{ readonly finals: readonly FinalReadRow[]; readonly replicas: readonly ReplicaReadRow[]; readonly retirement: RetireRow | null }> {
+    yield* this.keys.values();
   }
 
   /** Every operation in the order of the ids. */
@@ -216,11 +207,12 @@ export class SimHistory implements HistorySource {
       keyId += 1;
       if (keyId % parts !== part) continue;
       history.reset(keyId, rows.name, rows.canary);
-      history.retired = rows.retired;
+      history.retired = rows.retirement !== null;
       for (const operationId of rows.operations)
         this.pushOperation(history, present(this.slots[operationId - 1], 'operation'));
       history.operationCount = history.size;
-      for (const row of rows.later) history.push(row);
+      for (const row of rows.finals) history.push(this.rowOfFinal(row));
+      for (const row of rows.replicas) history.push(this.rowOfReplica(row));
       yield history;
     }
   }
@@ -280,7 +272,7 @@ export class SimHistory implements HistorySource {
   private keyRows(name: string, canary: boolean): KeyRows {
     let rows = this.keys.get(name);
     if (rows === undefined) {
-      rows = { name, canary, operations: [], later: [], retired: false };
+      rows = { name, canary, operations: [], finals: [], replicas: [], retirement: null };
       this.keys.set(name, rows);
     }
     return rows;

@@ -21,8 +21,6 @@ export interface SimJob {
   readonly policy?: BudgetPolicy;
   /** Invariants are checked after every step; off where only the verifier is on trial. */
   readonly checkers?: boolean;
-  /** Rows of read-backs and replicas are kept for a ledger's file. */
-  readonly keepRows?: boolean;
   /** Looks at the world before it starts; for traces. */
   readonly onWorld?: (world: World) => void;
 }

@@ -65,7 +65,7 @@ export class Retirer {
       // A copy that lags is asked another time: what it would say now is no evidence.
       if (completion.kind !== 'ok' || !isLevel(run, partition) || !askReplicas(run, partition, [key], 'retire'))
         return giveBack();
-      history.retire({ key, atNs: nsOf(world.nowMs), exposed: false }, run.job.keepRows === true);
+      history.retire({ key, atNs: nsOf(world.nowMs), exposed: false });
       runOperation(
         { ...run, timeoutMs: run.options.requestTimeoutMs },
         { client, session, operation: { f: 'delete', key } },

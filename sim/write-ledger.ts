@@ -50,10 +50,12 @@ export async function writeLedger(result: SimResult, facts: SimLedgerFacts): Pro
   await side(history.faultRows.values().map((row) => ledger.fault(row)));
   await side(history.epochRows.values().map((row) => ledger.epochChange(row)));
   await side(history.incarnationRows.values().map((row) => ledger.incarnation(row)));
-  await side(history.finalRows.values().map((row) => ledger.finalRead(row)));
-  await side(history.replicaRows.values().map((row) => ledger.replicaRead(row)));
+  for (const { finals, replicas, retirement } of history.keyEnds()) {
+    await side(finals.values().map((row) => ledger.finalRead(row)));
+    await side(replicas.values().map((row) => ledger.replicaRead(row)));
+    if (retirement !== null) await side([ledger.retire(retirement)]);
+  }
   await side(history.digestRows.values().map((row) => ledger.digest(row)));
-  await side(history.retireRows.values().map((row) => ledger.retire(row)));
   await writeMeta(result, facts, (key, json) => ledger.meta(key, json));
   await ledger.flush();
 }

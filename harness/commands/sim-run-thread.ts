@@ -32,7 +32,7 @@ const print = (line: string): void => port.postMessage({ kind: 'line', line } sa
 async function simRun({ seed, pins, resultsDir, colour }: SimRunTask): Promise<number> {
   const options = drawOptions(seed, pins);
   print(`Seed ${seed}: ${describeOptions(options)}`);
-  const result = await runSim({ seed, options, checkers: true, keepRows: true });
+  const result = await runSim({ seed, options, checkers: true });
   const outcome = outcomeOf(result);
   print(
     `${(result.virtualMs / 60_000).toFixed(1)} min simulated in ${(result.wallMs / 1_000).toFixed(1)} s: ${outcome.operations} operations, ${outcome.confirmedFaults} faults, ` +
