@@ -94,7 +94,7 @@ export function readKey(
   read: { readonly client: SimClient; readonly key: string; readonly phase: Phase; readonly tries: number },
   done: (completion: Completion) => void,
 ): void {
-  const { world, history, job } = run;
+  const { world, history } = run;
   const { client, key, phase, tries } = read;
   const invokeNs = nsOf(world.nowMs);
   client.call(
@@ -141,23 +141,22 @@ export function isLevel(run: SimRun, partition: PartitionId): boolean {
 
 /** Asks every replica of a partition at this moment. Returns true when all answered and had caught up. */
 export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly string[], phase: Phase): boolean {
-  const { history, world, job } = run;
+  const { history, world } = run;
   const atNs = nsOf(world.nowMs);
   const state = controlLeader(world)?.planes.control.state;
   const primary = state?.runtime(partition).primary ?? null;
   if (state === undefined || primary === null) {
     for (const key of keys)
-      history.replicaRead(
-        {
-          key,
-          phase,
-          node: 'none',
-          incarnation: null,
-          role: 'unknown',
-          atNs,
-          kind: 'missing',
-          reason: 'nobody leads the partition',
-        });
+      history.replicaRead({
+        key,
+        phase,
+        node: 'none',
+        incarnation: null,
+        role: 'unknown',
+        atNs,
+        kind: 'missing',
+        reason: 'nobody leads the partition',
+      });
     return false;
   }
   const commitSeq = copyOf(run, primary.nodeId, partition, [])?.commitSeq ?? null;
@@ -168,26 +167,33 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
     if (copy === null) {
       isComplete = false;
       for (const key of keys)
-        history.replicaRead(
-          { key, phase, node: id, incarnation, role: 'unknown', atNs, kind: 'missing', reason: 'no answer' });
-      continue;
-    }
-    if (copy.applied.seq < (commitSeq ?? 0)) isComplete = false;
-    for (const { key, value, version } of copy.values) {
-      history.replicaRead(
-        {
+        history.replicaRead({
           key,
           phase,
           node: id,
           incarnation,
-          role: copy.role,
+          role: 'unknown',
           atNs,
-          kind: 'answered',
-          value: value ?? null,
-          version: version === undefined ? null : [version.term, version.seq],
-          appliedSeq: copy.applied.seq,
-          commitSeq,
+          kind: 'missing',
+          reason: 'no answer',
         });
+      continue;
+    }
+    if (copy.applied.seq < (commitSeq ?? 0)) isComplete = false;
+    for (const { key, value, version } of copy.values) {
+      history.replicaRead({
+        key,
+        phase,
+        node: id,
+        incarnation,
+        role: copy.role,
+        atNs,
+        kind: 'answered',
+        value: value ?? null,
+        version: version === undefined ? null : [version.term, version.seq],
+        appliedSeq: copy.applied.seq,
+        commitSeq,
+      });
     }
     history.digestRows.push({
       partition,

@@ -127,7 +127,14 @@ export class SimHistory implements HistorySource {
     const seen = completion.kind === 'ok' ? this.seen(completion.value ?? null) : {};
     const version = completion.kind === 'info' ? null : (completion.version ?? null);
     return {
-      f: 'read', outcome: completion.kind, source: row.phase === 'retire' ? 'retire' : 'final', invokeNs: row.invokeNs, returnNs: row.returnNs, version, why: -1, ...seen,
+      f: 'read',
+      outcome: completion.kind,
+      source: row.phase === 'retire' ? 'retire' : 'final',
+      invokeNs: row.invokeNs,
+      returnNs: row.returnNs,
+      version,
+      why: -1,
+      ...seen,
       ...(completion.partition === undefined ? {} : { partition: completion.partition }),
       ...(completion.epoch === undefined ? {} : { epoch: completion.epoch }),
       ...(completion.node === undefined ? {} : { node: this.nodeId(completion.node) }),
@@ -135,14 +142,24 @@ export class SimHistory implements HistorySource {
   }
 
   private rowOfReplica(row: ReplicaReadRow): HistoryRow {
-    const base = { f: 'read', source: 'replica', invokeNs: row.atNs, returnNs: row.atNs, node: this.nodeId(row.node) } as const;
+    const base = {
+      f: 'read',
+      source: 'replica',
+      invokeNs: row.atNs,
+      returnNs: row.atNs,
+      node: this.nodeId(row.node),
+    } as const;
     if (row.kind === 'missing') return { ...base, outcome: 'info' };
     const behind = row.appliedSeq !== null && row.commitSeq !== null && row.appliedSeq < row.commitSeq;
     return { ...base, outcome: 'ok', behind, version: row.version, ...this.seen(row.value) };
   }
 
   /** Read-backs, replicas' answers and retirements, key by key. */
-  *keyEnds(): Iterable<{ readonly finals: readonly FinalReadRow[]; readonly replicas: readonly ReplicaReadRow[]; readonly retirement: RetireRow | null }> {
+  *keyEnds(): Iterable<{
+    readonly finals: readonly FinalReadRow[];
+    readonly replicas: readonly ReplicaReadRow[];
+    readonly retirement: RetireRow | null;
+  }> {
     yield* this.keys.values();
   }
 

@@ -272,7 +272,13 @@ export class World {
         if (node.running?.instance !== item.instance) return;
         node.disk = effect.writes.reduce(foldDiskWrite, node.disk);
         // By way of the node's queue, as all news: one that overtook an earlier one there would tell of writes in the wrong order.
-        this.deliver({ kind: 'deliver', node, instance: item.instance, event: { kind: 'persisted', ticket: effect.ticket }, from: null });
+        this.deliver({
+          kind: 'deliver',
+          node,
+          instance: item.instance,
+          event: { kind: 'persisted', ticket: effect.ticket },
+          from: null,
+        });
         return;
       }
       case 'deliver':

@@ -152,10 +152,14 @@ describe('a client over sockets', () => {
       return null;
     };
     for (const socket of servers[0]!.sockets) socket.pause();
+    const { attempts } = client.statistics;
     const call = client.put('k', 'v');
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await expect.poll(() => client.statistics.attempts, { timeout: 5_000 }).toBeGreaterThan(attempts);
     publish(servers, 2, 'n2');
-    expect(await call).toMatchObject({ status: 'Ok', value: 'n2', attempts: 2, inDoubt: false });
+    const result = await call;
+    expect(result).toMatchObject({ status: 'Ok', value: 'n2', inDoubt: false });
+    // On a busy host the dead peer may be tried once more before the news arrives.
+    expect(result.attempts).toBeGreaterThanOrEqual(2);
   });
 
   it('a server that stops reading does not hold calls for ever, nor without bound', async () => {
