@@ -45,9 +45,10 @@ export function statusOf(world: World): SystemStatus | null {
   const leader = controlLeader(world);
   if (leader === null || leader.planes.control.state.mapVersion === 0) return null;
   const status = statusOfView(leader.view(), world.nowMs);
-  const voterDisks: Record<string, string> = {};
-  for (const voter of leader.planes.control.raft.config.voters) voterDisks[voter.nodeId] = voter.diskId;
-  return { ...status, voterDisks };
+  // A voter whose disk was wiped still counts for every majority until it is replaced; the view, which compares disks, leaves it out.
+  const { voters } = leader.planes.control.raft.config;
+  const voterDisks = Object.fromEntries(voters.map(({ nodeId, diskId }) => [nodeId, diskId]));
+  return { ...status, voters: voters.map(({ nodeId }) => nodeId), voterDisks };
 }
 
 /** Hands events on to whoever subscribed, and tells that somebody may go on. */
