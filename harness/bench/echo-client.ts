@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { FrameReader } from '../../lib/frame.ts';
 import { FrameBatch } from './frame-batch.ts';
 
-/** Echoes per second over `measureMs`, after `warmUpMs`. Rejects when the connection breaks. */
+/** Echoes within about `measureMs`, after `warmUpMs`; `onBegin` is called between the two. Rejects when the connection breaks. */
 export function measureEcho(
   port: number,
   options: {
@@ -11,8 +11,9 @@ export function measureEcho(
     readonly payloadBytes: number;
     readonly warmUpMs: number;
     readonly measureMs: number;
+    readonly onBegin?: () => void;
   },
-): Promise<number> {
+): Promise<{ readonly count: number; readonly elapsedMs: number }> {
   const payload = new Uint8Array(options.payloadBytes).fill(0x76);
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port });
@@ -40,12 +41,13 @@ export function measureEcho(
     socket.once('connect', () => {
       flush();
       setTimeout(() => {
+        options.onBegin?.();
         const before = echoes;
         const sinceMs = performance.now();
         setTimeout(() => {
-          const rate = ((echoes - before) * 1000) / (performance.now() - sinceMs);
+          const result = { count: echoes - before, elapsedMs: performance.now() - sinceMs };
           socket.destroy();
-          resolve(rate);
+          resolve(result);
         }, options.measureMs);
       }, options.warmUpMs);
     });
