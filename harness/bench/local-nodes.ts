@@ -23,12 +23,13 @@ type NodeEndpoints = Parameters<System['nodeEnvironment']>[3];
 /** Environment of a node's process, given the addresses of all. */
 export type NodeEnvironment = (nodeId: string, index: number, nodes: NodeEndpoints) => Readonly<Record<string, string>>;
 
-/** A fixed set of nodes; make it with {@link LocalNodes.start}. */
+/** A set of nodes; make it with {@link LocalNodes.start}. */
 export class LocalNodes {
   private readonly context: BenchContext;
   private readonly folder: string;
   private readonly environment: NodeEnvironment;
   private readonly nodes = new Map<string, LocalNode>();
+  private created = 0;
 
   private constructor(context: BenchContext, name: string, environment: NodeEnvironment) {
     this.context = context;
@@ -43,11 +44,7 @@ export class LocalNodes {
   ): Promise<LocalNodes> {
     const local = new LocalNodes(context, options.name, options.environment);
     const ports = await freeHostPorts(3 * options.nodeCount);
-    for (let index = 0; index < options.nodeCount; index++) {
-      const [clientPort = 0, clusterPort = 0, httpPort = 0] = ports.slice(3 * index);
-      const nodeId = `n${index + 1}`;
-      local.nodes.set(nodeId, { address: { nodeId, host, clientPort, httpPort }, clusterPort, program: null });
-    }
+    for (let index = 0; index < options.nodeCount; index++) local.create(ports.slice(3 * index));
     try {
       for (const nodeId of local.nodes.keys()) await local.startNode(nodeId);
     } catch (error) {
@@ -55,6 +52,25 @@ export class LocalNodes {
       throw error;
     }
     return local;
+  }
+
+  private create(ports: readonly number[]): string {
+    const [clientPort = 0, clusterPort = 0, httpPort = 0] = ports;
+    this.created++;
+    const nodeId = `n${this.created}`;
+    this.nodes.set(nodeId, { address: { nodeId, host, clientPort, httpPort }, clusterPort, program: null });
+    return nodeId;
+  }
+
+  async addNode(): Promise<string> {
+    const nodeId = this.create(await freeHostPorts(3));
+    await this.startNode(nodeId);
+    return nodeId;
+  }
+
+  async removeNode(nodeId: string): Promise<void> {
+    await this.kill(nodeId);
+    this.nodes.delete(nodeId);
   }
 
   nodeIds(): readonly string[] {
@@ -84,7 +100,7 @@ export class LocalNodes {
       internalHttpAddress: `${host}:${each.address.httpPort}`,
     }));
     node.program = await startProgram(this.context, join(this.folder, nodeId), [process.execPath, entry], {
-      ...this.environment(nodeId, this.nodeIds().indexOf(nodeId), endpoints),
+      ...this.environment(nodeId, Number(nodeId.slice(1)) - 1, endpoints),
       ZARIS_DATA_DIR: disk,
       ZARIS_HOST: host,
       ZARIS_CLIENT_PORT: String(address.clientPort),

@@ -24,6 +24,9 @@ interface BenchNodes {
   startNode(nodeId: string): Promise<void>;
   kill(nodeId: string): Promise<void>;
   stop(nodeId: string, graceMs: number): Promise<void>;
+  /** Creates and starts one more; returns its id. */
+  addNode(): Promise<string>;
+  removeNode(nodeId: string): Promise<void>;
 }
 
 export interface ZarisCluster extends AsyncDisposable {
@@ -31,6 +34,8 @@ export interface ZarisCluster extends AsyncDisposable {
   readonly system: RunningSystem;
   /** For `ZarisClient.connect`. */
   readonly url: string;
+  /** A client address of the first nodes, `host:port` each. */
+  readonly seeds: readonly string[];
   /** Process ids of the nodes; none where these run in containers. */
   pids(): number[];
 }
@@ -110,7 +115,7 @@ export async function openZaris(context: BenchContext, options: ZarisClusterOpti
     await end();
     throw error;
   }
-  const seeds = addresses.map((address) => `${address.host}:${address.clientPort}`).join(',');
-  const url = `zaris://${seeds}/bench`;
-  return { nodes: started.nodes, system, url, pids: started.pids, [Symbol.asyncDispose]: end };
+  const seeds = addresses.map((address) => `${address.host}:${address.clientPort}`);
+  const url = `zaris://${seeds.join(',')}/bench`;
+  return { nodes: started.nodes, system, url, seeds, pids: started.pids, [Symbol.asyncDispose]: end };
 }
