@@ -109,7 +109,6 @@ export function certificateOf(
   reader: Pick<LedgerReader, 'meta'>,
 ): Certificate {
   const { verdict, strength, system } = report;
-  const isCertified = verdict.kind === 'certified';
   const facts = reader.meta('facts') as { build?: unknown; versions?: unknown } | undefined;
   const settings = reader.meta('settings') as { maxLiveKeys?: number } | undefined;
   const unsigned = {
@@ -137,14 +136,14 @@ export function certificateOf(
       exposed: strength.exposed,
       superseded: strength.superseded,
       failovers: strength.failovers,
-      incidents: judgement.strength.incidents,
+      incidents: strength.incidents,
       faultsConfirmed: report.faults.filter((fault) => fault.outcome === 'confirmed').length,
       findings: report.findings.total,
       liveKeysCap: settings?.maxLiveKeys ?? 0,
     },
     strength: {
       perFailover95: strength.perFailoverBound95,
-      perIncident95: isCertified ? judgement.strength.perIncidentBound95 : null,
+      perIncident95: strength.perIncidentBound95,
       perWrite95: strength.perWriteBound95,
     },
     sha256: hashesOf(folder, settings, facts),

@@ -85,8 +85,10 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
     run: runPart(meta, endNs),
     strength: {
       perFailoverBound95: strength.perFailoverBound95,
+      perIncidentBound95: strength.perIncidentBound95,
       perWriteBound95: strength.perWriteBound95,
       failovers: strength.failovers,
+      incidents: strength.incidents,
       handoffs: strength.handoffs,
       judged: strength.judged,
       exposed: strength.exposed,
@@ -142,7 +144,8 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
 function withoutClaims(report: RunReport): RunReport {
   const { kind, permittedLosses } = report.verdict;
   if (kind === 'certified' && permittedLosses === 0) return report;
-  return { ...report, strength: { ...report.strength, perFailoverBound95: null, perWriteBound95: null } };
+  const none = { perFailoverBound95: null, perIncidentBound95: null, perWriteBound95: null };
+  return { ...report, strength: { ...report.strength, ...none } };
 }
 
 const storedReasons = (meta: Meta): readonly VerdictReason[] => (meta('reasons') ?? []) as readonly VerdictReason[];

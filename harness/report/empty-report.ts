@@ -34,8 +34,10 @@ export function emptyReport(): RunReport {
     },
     strength: {
       perFailoverBound95: null,
+      perIncidentBound95: null,
       perWriteBound95: null,
       failovers: 0,
+      incidents: 0,
       handoffs: 0,
       judged: 0,
       exposed: 0,

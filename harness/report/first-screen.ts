@@ -75,6 +75,11 @@ export function strengthWords(strength: Strength): string[] {
       `No bound is claimed: a bound needs a certified run (this one saw ${plural(strength.failovers, 'failover')}).`,
     );
   }
+  if (strength.perIncidentBound95 !== null) {
+    lines.push(
+      `One dead node moves many partitions at once: with all failovers of one moment counted as one, below ${bound(strength.perIncidentBound95)} (${plural(strength.incidents, 'incident')}).`,
+    );
+  }
   if (strength.perWriteBound95 !== null) {
     lines.push(
       `Optimistic, per write: below ${bound(strength.perWriteBound95)}; writes of one failover share its fate.`,

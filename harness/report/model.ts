@@ -54,9 +54,13 @@ const verdictShape = z.strictObject({
 const strengthShape = z.strictObject({
   /** Upper bound (95 %) on the share of failovers that lose an acknowledged write, 3/n; null when nothing can be claimed. */
   perFailoverBound95: z.number().positive().nullable(),
+  /** The same with all failovers of one moment counted as one: nearer to independent, so the weaker and more honest claim. */
+  perIncidentBound95: z.number().positive().nullable(),
   /** The same per judged write; optimistic, since writes of one failover share its fate. */
   perWriteBound95: z.number().positive().nullable(),
   failovers: count,
+  /** Failovers grouped by moment: one dead node moves many partitions at once. */
+  incidents: count,
   handoffs: count,
   /** Acknowledged writes on which there is evidence. */
   judged: count,

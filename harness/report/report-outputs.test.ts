@@ -120,10 +120,13 @@ describe('words of the certificate', () => {
       ...strength,
       failovers: 412,
       perFailoverBound95: 3 / 412,
+      incidents: 50,
+      perIncidentBound95: 3 / 50,
       perWriteBound95: 3 / 900_000,
     });
     expect(words[0]).toContain('below 0.73 % (95 % confidence, 412 failovers');
-    expect(words[1]).toMatch(/^Optimistic, per write: below 1 in 300,000/);
+    expect(words[1]).toContain('counted as one, below 6 % (50 incidents)');
+    expect(words[2]).toMatch(/^Optimistic, per write: below 1 in 300,000/);
   });
 
   it('a loss permitted by a declared contract is in the first line', () => {

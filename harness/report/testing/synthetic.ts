@@ -190,10 +190,13 @@ function strengthOf(
 ): RunReport['strength'] {
   const exposed = Math.round(acknowledged * 0.44);
   const claims = name === 'certified';
+  const incidents = Math.max(1, Math.round(failovers / 8));
   return {
     perFailoverBound95: claims ? 3 / failovers : null,
+    perIncidentBound95: claims ? 3 / incidents : null,
     perWriteBound95: claims ? 3 / exposed : null,
     failovers,
+    incidents,
     handoffs,
     judged: Math.round(acknowledged * 0.81),
     exposed,
