@@ -112,6 +112,28 @@ export async function killOnce(scene: FailoverScene, victim: string, status: Sys
   return { victim, wasLeader: status.leader === victim, outagesMs };
 }
 
+/**
+ * Silences a node without killing it (its connections stay open), measures, and has it speak again. Counted from the moment of asking: an engine
+ * takes some milliseconds of its own.
+ */
+export async function silenceOnce(
+  scene: FailoverScene,
+  victim: string,
+  status: SystemStatus,
+  how: { readonly silence: () => Promise<void>; readonly heal: () => Promise<void> },
+): Promise<KillResult> {
+  const firsts = firstUnderLaterTerm(scene, ledBy(status, victim));
+  firsts.catch(() => undefined);
+  const askedAtMs = performance.now();
+  await how.silence();
+  try {
+    const outagesMs = [...(await firsts).values()].map((atMs) => atMs - askedAtMs);
+    return { victim, wasLeader: status.leader === victim, outagesMs };
+  } finally {
+    await how.heal();
+  }
+}
+
 /** What a planned handoff of some partitions cost their writers: the longest wait of one write per partition. */
 export interface HandoffResult {
   readonly awayMs: readonly number[];

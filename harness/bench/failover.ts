@@ -24,7 +24,7 @@ const plans = {
 const jitterMs = 400;
 
 /** The node to hurt next: never the control leader unless that is what is asked for. */
-function victimOf(status: SystemStatus, turn: number, isLeader: boolean): string {
+export function victimOf(status: SystemStatus, turn: number, isLeader: boolean): string {
   if (isLeader) return status.leader as string;
   const leading = new Set(status.partitions.map(({ primary }) => primary));
   const others = status.nodes.map(({ nodeId }) => nodeId).filter((id) => id !== status.leader && leading.has(id));
@@ -59,10 +59,11 @@ async function handoffs(scene: FailoverScene, count: number): Promise<HandoffRes
   return results;
 }
 
-function describeOutages(results: readonly KillResult[]): string {
+/** Median, p99 and maximum over partitions, and the median of each turn's last one. */
+export function describeOutages(results: readonly KillResult[]): string {
   const all = results.flatMap((result) => [...result.outagesMs]);
   const longest = results.map((result) => Math.max(...result.outagesMs));
-  return `median ${figure(quantile(all, 0.5))} ms, p99 ${figure(quantile(all, 0.99))} ms, maximum ${figure(quantile(all, 1))} ms over ${all.length} partitions of ${results.length} kills; the last partition of each kill: median ${figure(quantile(longest, 0.5))} ms`;
+  return `median ${figure(quantile(all, 0.5))} ms, p99 ${figure(quantile(all, 0.99))} ms, maximum ${figure(quantile(all, 1))} ms over ${all.length} partitions of ${results.length} turns; the last partition of each turn: median ${figure(quantile(longest, 0.5))} ms`;
 }
 
 const describeWaits = (waitsMs: readonly number[]): string =>

@@ -114,6 +114,19 @@ export class LocalNodes {
     await this.nodes.get(nodeId)?.program?.end('SIGKILL', 0);
   }
 
+  async pause(nodeId: string): Promise<void> {
+    this.signal(nodeId, 'SIGSTOP');
+  }
+
+  async resume(nodeId: string): Promise<void> {
+    this.signal(nodeId, 'SIGCONT');
+  }
+
+  private signal(nodeId: string, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    const program = this.nodes.get(nodeId)?.program ?? null;
+    if (program !== null && program.exit() === null) process.kill(program.pid, signal);
+  }
+
   /** SIGTERM, then SIGKILL after `graceMs`. */
   async stop(nodeId: string, graceMs: number): Promise<void> {
     await this.nodes.get(nodeId)?.program?.end('SIGTERM', graceMs);

@@ -24,6 +24,10 @@ interface BenchNodes {
   startNode(nodeId: string): Promise<void>;
   kill(nodeId: string): Promise<void>;
   stop(nodeId: string, graceMs: number): Promise<void>;
+  pause(nodeId: string): Promise<void>;
+  resume(nodeId: string): Promise<void>;
+  /** Cuts of the network; local processes have none. */
+  setCuts?(cuts: readonly { readonly from: string; readonly to: string }[]): Promise<void>;
   /** Creates and starts one more; returns its id. */
   addNode(): Promise<string>;
   removeNode(nodeId: string): Promise<void>;
