@@ -4,6 +4,7 @@
  */
 import { Prng } from '../../lib/prng.ts';
 import type { CallOperation, CallResult, ClientOptions } from '../../zaris/client/contract.ts';
+import type { Answer, ClientRequest } from '../../zaris/model/client-wire.ts';
 import { type NodeId, type PartitionId, nodeId as asNodeId, partitionId } from '../../zaris/model/ids.ts';
 import type { PeerMessage } from '../../zaris/model/peer-wire.ts';
 import { partitionOf } from '../../zaris/model/segments.ts';
@@ -20,13 +21,29 @@ export interface ScriptOptions {
   readonly rf?: number;
   readonly minInSync?: number;
   readonly partitionCount?: number;
+  /**
+   * The node that bootstraps, hence the first control leader; n1 by default, which also leads partition 0. What a primary proposes
+   * crosses the network, and can be held back, only where another node is the control leader.
+   */
+  readonly controlAt?: string;
   readonly world?: Partial<WorldOptions>;
+}
+
+/** Peer messages that were kept from arriving. */
+export interface HeldMessages {
+  readonly messages: readonly { readonly from: NodeId; readonly to: NodeId; readonly message: PeerMessage }[];
+  /** Holds nothing further. */
+  readonly stop: () => void;
+  /** Delivers what is held, or the first `count` of it, in the order it was sent. */
+  readonly deliver: (count?: number) => void;
 }
 
 type MessageMatch = (from: NodeId, to: NodeId, message: PeerMessage) => boolean;
 
 /** A bound on every wait, virtual ms. */
 const waitBoundMs = 120_000;
+/** Connections of {@link Script.ask} are numbered from here on, far above those of clients. */
+const firstAskConnection = 1_000_000;
 
 export class Script {
   readonly world: World;
@@ -35,6 +52,7 @@ export class Script {
   readonly notices: { readonly atMs: number; readonly nodeId: NodeId; readonly notice: Notice }[] = [];
   readonly partitionCount: number;
   private readonly drops = new Set<MessageMatch>();
+  private readonly asked = new Map<number, { answer: Answer | null }>();
 
   constructor(options: ScriptOptions = {}) {
     const { seed = 1, nodeCount = 3, rf = 3, partitionCount = 1 } = options;
@@ -49,14 +67,25 @@ export class Script {
     });
     this.world.onNotice = (nodeId, notice) => void this.notices.push({ atMs: this.world.nowMs, nodeId, notice });
     this.host = new ClientHost(this.world);
+    const toClients = this.world.onAnswer;
+    this.world.onAnswer = (from, connection, answer) => {
+      const box = this.asked.get(connection);
+      if (box === undefined) toClients(from, connection, answer);
+      else box.answer = answer;
+    };
     for (const id of this.world.nodes.keys()) this.world.start(id);
     const minInSync = options.minInSync ?? (rf >= 3 ? 2 : 1);
-    this.world.bootstrap({
+    const settings = {
       clusterId: 'test',
       replicationFactor: rf,
       minInSync,
       partitionCount,
       initialNodes: nodeCount,
+    };
+    this.world.request(asNodeId(options.controlAt ?? 'n1'), 0, {
+      op: 'admin',
+      id: 1,
+      command: { kind: 'bootstrap', settings },
     });
     this.waitHealthy();
     this.client = this.newClient('main');
@@ -122,6 +151,23 @@ export class Script {
     this.until(`partition ${index} serving`, () => this.partition(index).serving);
   }
 
+  /** Waits until a member other than `old` leads and serves. */
+  untilAnotherLeads(old: NodeId, index = 0): void {
+    this.until('another leads', () => {
+      const { primary, serving } = this.partition(index);
+      return primary !== null && primary.nodeId !== old && serving;
+    });
+  }
+
+  /** Sends one request straight to a node, past every client; the box fills with its answer. */
+  ask(to: NodeId, request: ClientRequest): { answer: Answer | null } {
+    const box: { answer: Answer | null } = { answer: null };
+    const connection = firstAskConnection + this.asked.size;
+    this.asked.set(connection, box);
+    this.world.request(to, connection, request);
+    return box;
+  }
+
   /** Starts a call; the box fills when it settles. */
   call(operation: CallOperation, client = this.client, timeoutMs?: number): { result: CallResult | null } {
     const box: { result: CallResult | null } = { result: null };
@@ -163,6 +209,31 @@ export class Script {
       this.world.cut(nodeId, other);
       this.world.cut(other, nodeId);
     }
+  }
+
+  /** Mends every link of one node. */
+  rejoin(nodeId: NodeId): void {
+    for (const other of [...this.world.nodes.keys(), 'client']) {
+      this.world.heal(nodeId, other);
+      this.world.heal(other, nodeId);
+    }
+  }
+
+  /** Holds peer messages that `match` says, to be delivered late. */
+  hold(match: MessageMatch): HeldMessages {
+    const messages: { from: NodeId; to: NodeId; message: PeerMessage }[] = [];
+    const stop = this.drop((from, to, message) => {
+      if (!match(from, to, message)) return false;
+      messages.push({ from, to, message });
+      return true;
+    });
+    return {
+      messages,
+      stop,
+      deliver: (count = messages.length) => {
+        for (const { from, to, message } of messages.splice(0, count)) this.world.inject(from, to, message);
+      },
+    };
   }
 
   /** Drops peer messages that `match` says; returns a function that ends it. */
