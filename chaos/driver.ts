@@ -22,7 +22,7 @@ import {
 } from './journal.ts';
 import type { Cluster, EventSource, Sleeper, StatusSource } from './ports.ts';
 import { runRollingRestart } from './rolling.ts';
-import { type RunBounds, runBounds, type RunContext } from './run-context.ts';
+import { type RunBounds, runBounds, type RunContext, type ScaleChange } from './run-context.ts';
 import { momentText, type Schedule, type ScheduleEvent, triggerStages } from './schedule.ts';
 import { type Arrival, TriggerBoard } from './triggers.ts';
 
@@ -39,6 +39,8 @@ export interface ChaosOptions {
   readonly policy?: BudgetPolicy;
   readonly bounds?: Partial<RunBounds>;
   readonly fieldBounds?: Partial<FieldBounds>;
+  /** Told when a node was added or removed for good, so that the system can be asked to move its copies. Must not throw. */
+  readonly onScaled?: (change: ScaleChange) => void;
   /** Told of every journal record, after it is kept; for the live line. */
   readonly onProgress?: (progress: ChaosProgress) => void;
 }
@@ -164,6 +166,7 @@ class Driver {
       policy: policy ?? { mayStall: false },
       bounds: { ...runBounds, ...bounds },
       unsupported,
+      scaled: (change) => this.options.onScaled?.(change),
       healNow: this.healing.signal,
       write: (faultId, step, atMs) => this.write(faultId, step, atMs),
       environment: (error) => {

@@ -75,6 +75,7 @@ async function inject(context: RunContext, prepared: Extract<Prepared, { kind: '
       // Until it was looked at it belongs to this fault: killed before that, nobody could say that it ever ran.
       field.reserve(injected);
       evidence = `${nodeId} added`;
+      context.scaled({ kind: 'added', nodeId });
     } else {
       evidence = await field.reconcile(open);
     }
@@ -82,6 +83,7 @@ async function inject(context: RunContext, prepared: Extract<Prepared, { kind: '
       for (const nodeId of intent.nodeIds) {
         field.forget(nodeId);
         await field.call(`removing ${nodeId}`, () => cluster.removeNode(nodeId));
+        context.scaled({ kind: 'removed', nodeId });
       }
     }
     await context.write(faultId, { step: 'injected', evidence });

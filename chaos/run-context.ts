@@ -30,6 +30,11 @@ export const runBounds: RunBounds = {
   pollMs: 150,
 };
 
+export interface ScaleChange {
+  readonly kind: 'added' | 'removed';
+  readonly nodeId: string;
+}
+
 export interface RunContext {
   readonly cluster: Cluster;
   readonly status: StatusSource;
@@ -42,6 +47,8 @@ export interface RunContext {
   readonly unsupported: ReadonlyMap<string, string>;
   /** Aborted when everything is to be healed now; its reason says why. */
   readonly healNow: AbortSignal;
+  /** A node was added, or removed for good. */
+  scaled(change: ScaleChange): void;
   /** Writes a step to the journal; resolves once it is kept. */
   write(faultId: string, step: FaultStep, atMs?: number): Promise<void>;
   /** Takes note of an error of the environment (not of the store). */

@@ -38,6 +38,7 @@ export async function playChaos(options: ChaosOptions): Promise<ChaosControl> {
     clock,
     sleeper: timerSleeper,
     prng: new Prng(settings.seed).fork('targets'),
+    onScaled: options.onScaled,
     policy: { mayStall: settings.beyondBudget, mayExceed: settings.beyondBudget },
   });
   const done = run.done.then((outcome) => {

@@ -2,6 +2,7 @@
  * Load and faults together, then the heal: from the first operation to the moment when nothing of ours hurts the cluster
  * any more and every operation has ended or is left open as unknown.
  */
+import type { ScaleChange } from '../../chaos/run-context.ts';
 import { encodeValue } from '../../ledger/values.ts';
 import { Prng } from '../../lib/prng.ts';
 import { Mix } from '../../workloads/mix.ts';
@@ -59,6 +60,7 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
         status: active.system.status,
         events: active.events,
         against: (reason) => state.against(reason),
+        onScaled: (change) => tellSystem(active, change),
         onSchedule: (schedule, unsupported) => {
           if (state.resumed?.schedule === undefined || state.resumed.schedule === null)
             unawaited(state.ledger.meta('schedule', schedule));
@@ -107,6 +109,13 @@ const rejectionOf = (promise: Promise<unknown>): Promise<void> =>
   promise.then(() => new Promise<void>(() => undefined));
 
 /** Only nodes that a fault of ours held: one that died by itself stays as it is, and is a finding. */
+/** A node that the system does not hear of would stay empty, or be missed for ever. */
+function tellSystem({ cluster, system }: ActiveRun, { kind, nodeId }: ScaleChange): void {
+  if (kind === 'removed') return system.nodeRemoved?.(nodeId);
+  const address = cluster.addresses().find((each) => each.nodeId === nodeId);
+  if (address !== undefined) system.nodeAdded(address);
+}
+
 async function checkHeal(state: RunState, active: ActiveRun): Promise<void> {
   const { cluster } = active.cluster;
   const ours = cluster.nodeIds().filter((nodeId) => state.journal.hasHeld(nodeId));

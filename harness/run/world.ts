@@ -2,6 +2,7 @@
  * Everything real that a run touches, as arguments: tests hand in a store in memory and a cluster of objects.
  */
 import type { Cluster, EventSource, StatusSource } from '../../chaos/ports.ts';
+import type { ScaleChange } from '../../chaos/run-context.ts';
 import type { Schedule } from '../../chaos/schedule.ts';
 import type { FaultJournal } from '../../chaos/journal.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -36,6 +37,8 @@ export interface ChaosOptions {
   readonly folder: RunFolder;
   /** Takes note of what stands against a certificate. */
   readonly against: (reason: VerdictReason) => void;
+  /** A node was added, or removed for good. */
+  readonly onScaled: (change: ScaleChange) => void;
   readonly onSchedule: (schedule: Schedule, unsupported: ReadonlyMap<string, string>) => void;
 }
 

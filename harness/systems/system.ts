@@ -186,8 +186,10 @@ export interface RunningSystem {
   peek(nodeId: string, partition: number, keys: readonly string[]): Promise<Peeked | null>;
   /** What nodes have noticed since the last call, oldest first: elections, promotions, handoffs. Never rejects. */
   events(): Promise<readonly ClusterEvent[]>;
-  /** Tells the system of a node that was added. */
+  /** Tells the system of a node that was added and runs; the adapter sees to it that it gets its share of the copies. */
   nodeAdded(address: NodeAddress): void;
+  /** Tells the system of a node that was removed for good; the adapter has its copies made anew elsewhere. */
+  nodeRemoved?(nodeId: string): void;
   close(): Promise<void>;
 }
 

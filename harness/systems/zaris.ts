@@ -3,7 +3,7 @@ import type { SystemStatus } from '../../chaos/ports.ts';
 import type { StoreClient } from '../../workloads/port.ts';
 import { defaultClientOptions } from '../../zaris/client/contract.ts';
 import { ZarisClient } from '../../zaris/client/client.ts';
-import type { ClusterSettings } from '../../zaris/model/client-wire.ts';
+import type { AdminCommand, ClusterSettings } from '../../zaris/model/client-wire.ts';
 import { partitionOf } from '../../zaris/model/segments.ts';
 import type { ClusterView } from '../../zaris/model/view.ts';
 import type {
@@ -20,6 +20,7 @@ import type {
 import { callWith, completionOf, definiteRefusals } from './zaris-completions.ts';
 import { ZarisEvents } from './zaris-events.ts';
 import { newestView } from './zaris-http.ts';
+import { ZarisMoves } from './zaris-moves.ts';
 import { statusOfView } from './zaris-status.ts';
 
 /** Clients that the sessions share; each keeps one connection per node. */
@@ -86,6 +87,7 @@ class RunningZaris implements RunningSystem {
   private readonly addresses: NodeAddress[];
   private readonly clients: Promise<ZarisClient>[] = [];
   private readonly notices: ZarisEvents;
+  private readonly moves: ZarisMoves;
   readonly status = { status: (): Promise<SystemStatus | null> => this.readStatus() };
 
   constructor({ plan, addresses, nowMs }: ConnectOptions) {
@@ -93,6 +95,12 @@ class RunningZaris implements RunningSystem {
     this.nowMs = nowMs;
     this.addresses = [...addresses];
     this.notices = new ZarisEvents(this.addresses, nowMs);
+    this.moves = new ZarisMoves({
+      view: () => newestView(this.addresses),
+      admin: (command) => this.askLeader(command),
+      nowMs,
+      sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref()),
+    });
   }
 
   client(session: number): StoreClient {
@@ -170,9 +178,18 @@ class RunningZaris implements RunningSystem {
 
   nodeAdded(address: NodeAddress): void {
     this.addresses.push(address);
+    this.moves.added(address.nodeId);
+  }
+
+  nodeRemoved(nodeId: string): void {
+    const at = this.addresses.findIndex((address) => address.nodeId === nodeId);
+    // In place: the notices are collected from the same list.
+    if (at >= 0) this.addresses.splice(at, 1);
+    this.moves.removed(nodeId);
   }
 
   async close(): Promise<void> {
+    this.moves.close();
     const clients = await Promise.allSettled(this.clients.splice(0));
     for (const each of clients) if (each.status === 'fulfilled') await each.value.close();
   }
@@ -193,6 +210,18 @@ class RunningZaris implements RunningSystem {
       timeoutMs: adminTimeoutMs,
       maxAttempts: 1,
     });
+  }
+
+  /** To any node, and on to the control leader; whether it was done the next view tells. */
+  private async askLeader(command: AdminCommand): Promise<void> {
+    const client = await this.shared(0);
+    for (const { host, clientPort } of this.addresses) {
+      const result = await client.admin(command, `${host}:${clientPort}`, {
+        timeoutMs: adminTimeoutMs,
+        maxAttempts: 1,
+      });
+      if (result.isSuccess) return;
+    }
   }
 
   private async view(): Promise<ClusterView> {
