@@ -9,6 +9,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -55,18 +56,29 @@ const layout = (resultsDir: string, runId: string): RunFolder => {
 /** Makes the folder of a new run and points `latest` at it. Throws UsageError when it cannot be written. */
 export function createRunFolder(resultsDir: string, runId: string): RunFolder {
   const folder = layout(resultsDir, runId);
+  inResults(resultsDir, () => {
+    mkdirSync(folder.path);
+    mkdirSync(folder.logs);
+  });
+  pointLatest(resultsDir, runId);
+  return folder;
+}
+
+/** A hidden folder in there for what is not a run yet; the caller removes it. Throws UsageError where it cannot be made. */
+export function createHiddenFolder(resultsDir: string): string {
+  return inResults(resultsDir, () => mkdtempSync(join(resultsDir, '.unfinished-')));
+}
+
+function inResults<T>(resultsDir: string, make: () => T): T {
   try {
     makeFolder(resolve(resultsDir));
     accessSync(resultsDir, constants.W_OK);
-    mkdirSync(folder.path);
-    mkdirSync(folder.logs);
+    return make();
   } catch (error) {
     throw new UsageError(
       `The results folder ${resolve(resultsDir)} cannot be written (${messageOf(error)}); choose another with --results.`,
     );
   }
-  pointLatest(resultsDir, runId);
-  return folder;
 }
 
 /** Step by step: on a file system that refuses new folders (such as /proc) Node's own recursion never ends. */

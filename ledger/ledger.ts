@@ -180,7 +180,7 @@ export class Ledger {
     const { operation } = row;
     assert(!this.open.has(row.session), 'a session has one open operation at a time');
     const keyId = this.keyId(operation.key, row.canary ?? false);
-    const digest = 'value' in operation ? digestOf(decodeValue(this.runTag, operation.value)) : NaN;
+    const digest = this.digestIn(operation);
     this.open.set(row.session, { operationId: row.operationId, operation, keyId, digest });
     const at = this.records.append(recordKinds.intent);
     this.records.set(at, 0, row.session);
@@ -198,33 +198,57 @@ export class Ledger {
     if (refused !== null) return Promise.reject(refused);
     const open = present(this.open.get(row.session), `open operation of session ${row.session}`);
     this.open.delete(row.session);
+    return this.ending(open, row);
+  }
+
+  /**
+   * Records an operation that has ended already, in one row, for a history that is told afterwards: there was nothing that a crash
+   * between intent and outcome could have hidden. Resolves once committed.
+   */
+  ended(intent: rows.IntentRow, outcome: rows.OutcomeRow): Promise<void> {
+    const refused = this.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    const { operationId, operation } = intent;
+    const keyId = this.keyId(operation.key, intent.canary ?? false);
+    return this.ending({ operationId, operation, keyId, digest: this.digestIn(operation) }, outcome);
+  }
+
+  private ending(open: OpenOperation, row: rows.OutcomeRow): Promise<void> {
     const { completion } = row;
     const version: Version | null = completion.kind === 'info' ? null : (completion.version ?? null);
     const seen = seenIn(this.runTag, completion, open.operation.f === 'read');
     // A refusal rejects what is returned below, too.
     if (seen.text !== null) this.side('odd_values', open.operationId, seen.text).catch(() => undefined);
-    const at = this.records.append(recordKinds.outcome);
-    const values = [
-      open.operationId,
-      row.session,
-      rows.operationCodes.indexOf(open.operation.f),
-      open.keyId,
-      rows.outcomeCodes.indexOf(completion.kind),
-      completion.kind === 'fail' ? rows.whyCodes.indexOf(completion.why) : NaN,
-      completion.kind === 'ok' ? NaN : this.errorId(completion.error),
-      row.invokeNs,
-      row.returnNs - row.invokeNs,
-      version === null ? NaN : version[0],
-      version === null ? NaN : version[1],
-      completion.partition ?? NaN,
-      completion.epoch ?? NaN,
-      completion.node === undefined ? NaN : this.nodeId(completion.node),
-      completion.attempts ?? NaN,
-      seen.observed,
-    ];
-    for (let column = 0; column < values.length; column++) this.records.set(at, column, values[column] as number);
+    const { records } = this;
+    // Names that are new are stored first.
+    const error = completion.kind === 'ok' ? NaN : this.errorId(completion.error);
+    const node = completion.node === undefined ? NaN : this.nodeId(completion.node);
+    const at = records.append(recordKinds.outcome);
+    records.set(at, 0, open.operationId);
+    records.set(at, 1, row.session);
+    records.set(at, 2, rows.operationCodes.indexOf(open.operation.f));
+    records.set(at, 3, open.keyId);
+    records.set(at, 4, rows.outcomeCodes.indexOf(completion.kind));
+    records.set(at, 5, completion.kind === 'fail' ? rows.whyCodes.indexOf(completion.why) : NaN);
+    records.set(at, 6, error);
+    records.set(at, 7, row.invokeNs);
+    records.set(at, 8, row.returnNs - row.invokeNs);
+    records.set(at, 9, version === null ? NaN : version[0]);
+    records.set(at, 10, version === null ? NaN : version[1]);
+    records.set(at, 11, completion.partition ?? NaN);
+    records.set(at, 12, completion.epoch ?? NaN);
+    records.set(at, 13, node);
+    records.set(at, 14, completion.attempts ?? NaN);
+    records.set(at, 15, seen.observed);
     this.setArguments(at, 16, open.operation, Number.isNaN(seen.number) ? open.digest : seen.number);
     return this.queued();
+  }
+
+  /** Of a list that an operation writes; a plain value (no separator) has none. */
+  private digestIn(operation: Operation): number {
+    return 'value' in operation && operation.value.includes(' ')
+      ? digestOf(decodeValue(this.runTag, operation.value))
+      : NaN;
   }
 
   fault(row: rows.FaultRow): Promise<void> {

@@ -26,6 +26,11 @@ export interface SweepCommand {
 
 /** A progress line at most this often, ms. */
 const progressEveryMs = 5_000;
+/** "12.34 h simulated in 56.7 s, …": how fast a run or a sweep was, all included. */
+export const speedLine = (virtualMs: number, wallMs: number): string =>
+  `${(virtualMs / 3_600_000).toFixed(2)} h simulated in ${secondsOf(wallMs)} s, verification included: ` +
+  `${(virtualMs / 60 / wallMs).toFixed(2)} simulated hours per minute`;
+
 const secondsOf = (ms: number): string => (ms / 1_000).toFixed(1);
 
 /** Plays a sweep and prints what it came to; the exit code is 0 only when every seed passed. */
@@ -158,7 +163,7 @@ function sayTotals(totals: SweepTotals, planned: number, wallMs: number, print: 
     `${totals.passed} of ${totals.seeds} seeds passed (${planned} planned), ${totals.playedTwice} played twice: ${totals.operations} operations, ${totals.acknowledgedWrites} acknowledged writes, ` +
       `${totals.confirmedFaults} faults, ${totals.failovers} failovers, ${totals.handoffs} handoffs`,
   );
-  print(`${(totals.virtualMs / 3_600_000).toFixed(2)} h simulated in ${secondsOf(wallMs)} s (${totals.events} events)`);
+  print(`${speedLine(totals.virtualMs, wallMs)} (${totals.events} events)`);
   const missing = totals.coverage.missing();
   print(missing.length === 0 ? 'Everything on the coverage list was reached' : `Never reached: ${missing.join(', ')}`);
 }

@@ -44,6 +44,18 @@ export const expectedCoverage: readonly string[] = [
   'outcome in doubt',
 ];
 
+/** Names of what was reached, made once for each of the few words that they are made of. */
+const namesWith = (prefix: string): ((word: string) => string) => {
+  const names = new Map<string, string>();
+  return (word) => {
+    let name = names.get(word);
+    if (name === undefined) names.set(word, (name = `${prefix} ${word}`));
+    return name;
+  };
+};
+const answerName = namesWith('answer');
+const outcomeName = namesWith('outcome');
+
 export class Coverage {
   readonly counts = new Map<string, number>();
 
@@ -53,7 +65,7 @@ export class Coverage {
 
   /** Answers that leave a node. */
   stepped(effects: readonly Effect[]): void {
-    for (const effect of effects) if (effect.kind === 'reply') this.hit(`answer ${effect.answer.status}`);
+    for (const effect of effects) if (effect.kind === 'reply') this.hit(answerName(effect.answer.status));
   }
 
   completed(_operation: Operation, completion: Completion): void {
@@ -62,7 +74,7 @@ export class Coverage {
         ? 'outcome ok'
         : completion.kind === 'info'
           ? 'outcome in doubt'
-          : `outcome ${completion.why}`,
+          : outcomeName(completion.why),
     );
   }
 

@@ -25,10 +25,15 @@ function memberOf(text: unknown): { node: string; incarnation: number } | null {
   return { node: text.slice(0, at), incarnation: Number(text.slice(at + 1)) };
 }
 
+/** Two nodes tell the same of an epoch. */
+const isSameEdge = (a: Notice, b: Notice): boolean =>
+  a.name === b.name && ['term', 'primary', 'inSync'].every((field) => a.fields[field] === b.fields[field]);
+
 export class EpochRecorder {
   private readonly world: World;
   private readonly history: SimHistory;
-  private readonly seen = new Map<string, string>();
+  /** What was told last of each epoch, by partition. */
+  private readonly seen: Map<number, Notice>[] = [];
   private readonly incarnations = new Map<NodeId, number>();
   failovers = 0;
   handoffs = 0;
@@ -45,17 +50,18 @@ export class EpochRecorder {
     const { name, fields } = notice;
     if (!name.startsWith('edge-')) return false;
     const partition = fields['partition'] as number;
-    const place = `${partition}/${String(fields['epoch'])}`;
-    const content = `${String(fields['term'])} ${String(fields['primary'])} ${String(fields['inSync'])} ${name}`;
-    if (this.seen.get(place) === content) return false;
-    this.seen.set(place, content);
+    const epoch = fields['epoch'] as number;
+    const mine = (this.seen[partition] ??= new Map());
+    const known = mine.get(epoch);
+    if (known !== undefined && isSameEdge(known, notice)) return false;
+    mine.set(epoch, notice);
     const primary = memberOf(fields['primary']);
     const kind = kindOf(name);
     if (kind === 'failover') this.failovers += 1;
     if (kind === 'handoff') this.handoffs += 1;
     this.history.epochRows.push({
       partition,
-      epoch: fields['epoch'] as number,
+      epoch,
       term: fields['term'] as number,
       node: primary?.node ?? null,
       incarnation: primary?.incarnation ?? null,

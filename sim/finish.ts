@@ -12,6 +12,7 @@ import { operationResult } from '../zaris/client/result.ts';
 import type { CopyReport } from '../zaris/model/client-wire.ts';
 import { type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
+import type { Replica } from '../zaris/partition/replica.ts';
 import type { SimClient } from './client-host.ts';
 import { nsOf, runOperation } from './load.ts';
 import { extraSession } from './extra-sessions.ts';
@@ -27,7 +28,8 @@ const readTimeoutMs = 10_000;
 const readBackBoundMs = 600_000;
 const catchUpBoundMs = 10_000;
 
-export async function finishRun(run: SimRun, canaries: readonly string[]): Promise<void> {
+/** Resolves with the number of keys that were to be read back. */
+export async function finishRun(run: SimRun, canaries: readonly string[]): Promise<number> {
   const client = run.client('final');
   const { world, turns } = run;
   let left = canaries.length;
@@ -59,6 +61,7 @@ export async function finishRun(run: SimRun, canaries: readonly string[]): Promi
   const keys = [...run.keys.liveKeys(), ...canaries];
   await run.phase('read-back', () => readBack(run, client, keys));
   await run.phase('autopsy', () => autopsy(run, keys));
+  return keys.length;
 }
 
 function deleteUnseen(run: SimRun, client: SimClient, key: string, done: () => void, tries: number): void {
@@ -126,17 +129,26 @@ const copyOf = (run: SimRun, id: NodeId, partition: PartitionId, keys: readonly 
     : node.running.node.planes.data.copyReport(partition, keys);
 };
 
+/** A node's own copy (undefined: it has none); null where its process does not run. */
+const replicaOf = (run: SimRun, id: NodeId, partition: PartitionId): Replica | undefined | null => {
+  const node = run.world.nodes.get(id);
+  if (node === undefined || node.running === null || node.paused) return null;
+  return node.running.node.planes.data.replica(partition);
+};
+
 /** Every replica has applied what the primary has committed. */
 export function isLevel(run: SimRun, partition: PartitionId): boolean {
   const leader = controlLeader(run.world);
   if (leader === null) return false;
   const { state } = leader.planes.control;
   const { primary } = state.runtime(partition);
-  const committed = primary === null ? undefined : copyOf(run, primary.nodeId, partition, [])?.commitSeq;
-  if (committed === undefined) return false;
-  return state
-    .placement(partition)
-    .replicas.every((id) => (copyOf(run, id, partition, [])?.applied.seq ?? -1) >= committed);
+  const copy = primary === null ? null : replicaOf(run, primary.nodeId, partition);
+  if (copy === null) return false;
+  const committed = copy?.commitSeq ?? 0;
+  return state.placement(partition).replicas.every((id) => {
+    const other = replicaOf(run, id, partition);
+    return other !== null && (other?.store.applied.seq ?? 0) >= committed;
+  });
 }
 
 /** Asks every replica of a partition at this moment. Returns true when all answered and had caught up. */
@@ -195,7 +207,7 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
         commitSeq,
       });
     }
-    history.digestRows.push({
+    history.digest({
       partition,
       node: id,
       incarnation,

@@ -9,8 +9,8 @@ import { defaultJudgeOptions, judgeRun } from '../ledger/verify/judge.ts';
 import { unlimitedBudget } from '../ledger/verify/search/budget.ts';
 import type { HistorySource } from '../ledger/verify/source.ts';
 import { drawOptions } from './options.ts';
-import { runSim } from './run-seed.ts';
-import { writeLedger } from './write-ledger.ts';
+import { LedgerFeed } from './ledger-feed.ts';
+import { playSim, runSim, runTagOf } from './run-seed.ts';
 
 /** All keys' rows in words; nodes by name, since their numbers differ. */
 function wordsOf(source: HistorySource): Map<string, string[]> {
@@ -51,16 +51,11 @@ describe('a simulated run', () => {
     const folder = mkdtempSync(join(tmpdir(), 'zaris-sim-'));
     try {
       const path = join(folder, 'ledger.sqlite');
-      await writeLedger(result, {
-        path,
-        runId: 'r',
-        settings: {},
-        contract: null,
-        host: null,
-        build: '',
-        reasons: [],
-        canarySeenLive: [],
-      });
+      const feed = await LedgerFeed.open(path, runTagOf(seed));
+      const played = await playSim({ seed, options, sink: feed });
+      expect(played.traceHash).toBe(result.traceHash);
+      const facts = { runId: 'r', settings: {}, contract: null, host: null, build: '', reasons: [] };
+      await feed.finish(played, facts);
       const reader = openLedgerReader(path);
       try {
         const expected = wordsOf(result.history);

@@ -1,6 +1,6 @@
 /**
- * The history of a simulated run, in memory and in columns, in the shape that the judge reads: the same meaning, row for row, as
- * the ledger's file (ledger/ledger.ts), without a disk.
+ * The history of a simulated run, in memory, in the shape that the judge reads: the same meaning, row for row, as the ledger's
+ * file (ledger/ledger.ts), without a disk. Or on its way to such a file, row by row (then nothing can be judged from here).
  *
  * Invariant: an operation stands here from before it is sent; one that never ended is `info`. If a row differed from what the
  * ledger would hold, the simulator and the containers would be judged by different rules.
@@ -41,6 +41,18 @@ export interface RecordedOperation {
   readonly canary: boolean;
 }
 
+/**
+ * Takes a history row by row while the run goes on, so that the memory of a run of hours stays flat. Rows of operations come in the
+ * order in which they ended; those that never ended come from {@link SimHistory.recorded} afterwards.
+ */
+export interface HistorySink {
+  ended(operation: RecordedOperation & { readonly returnNs: number; readonly completion: Completion }): void;
+  finalRead(row: FinalReadRow): void;
+  replicaRead(row: ReplicaReadRow): void;
+  retire(row: RetireRow): void;
+  digest(row: DigestRow): void;
+}
+
 interface Slot {
   readonly operationId: number;
   readonly session: number;
@@ -72,35 +84,46 @@ export class SimHistory implements HistorySource {
   readonly digestRows: DigestRow[] = [];
   readonly gapRows: GapRow[] = [];
   readonly metas = new Map<string, unknown>();
+  private readonly sink: HistorySink | null;
+  /** By operation id less one; none where a sink takes them. */
   private readonly slots: Slot[] = [];
+  /** Where a sink takes the rest: operations that have not ended. */
+  private readonly open = new Map<number, Slot>();
+  private started = 0;
   private readonly keys = new Map<string, KeyRows>();
   private readonly nodeIds = new Map<string, number>();
   private readonly nodeNames: string[] = [];
   private largest = { attempts: 0, durationNs: 0 };
 
-  constructor(runTag: string) {
+  constructor(runTag: string, sink: HistorySink | null = null) {
     this.runTag = runTag;
+    this.sink = sink;
   }
 
   /** The id that the next operation gets; from 1. */
   get nextOperationId(): number {
-    return this.slots.length + 1;
+    return this.started + 1;
   }
 
   get operationCount(): number {
-    return this.slots.length;
+    return this.started;
   }
 
   /** Before the operation is sent; returns its id. */
   intent(session: number, operation: Operation, atNs: number, canary = false): number {
-    const operationId = this.nextOperationId;
-    this.slots.push({ operationId, session, operation, canary, invokeNs: atNs, returnNs: null, completion: null });
-    this.keyRows(operation.key, canary).operations.push(operationId);
+    const operationId = ++this.started;
+    const slot = { operationId, session, operation, canary, invokeNs: atNs, returnNs: null, completion: null };
+    if (this.sink !== null) this.open.set(operationId, slot);
+    else {
+      this.slots.push(slot);
+      this.keyRows(operation.key, canary).operations.push(operationId);
+    }
     return operationId;
   }
 
   outcome(operationId: number, completion: Completion, returnNs: number): void {
-    const slot = present(this.slots[operationId - 1], 'operation');
+    const { sink } = this;
+    const slot = present(sink === null ? this.slots[operationId - 1] : this.open.get(operationId), 'operation');
     assert(slot.completion === null, 'an operation ends once');
     slot.completion = completion;
     slot.returnNs = returnNs;
@@ -108,18 +131,29 @@ export class SimHistory implements HistorySource {
       this.largest.attempts = Math.max(this.largest.attempts, completion.attempts ?? 0);
       this.largest.durationNs = Math.max(this.largest.durationNs, returnNs - slot.invokeNs);
     }
+    if (sink === null) return;
+    this.open.delete(operationId);
+    sink.ended({ ...slot, returnNs, completion });
   }
 
   finalRead(row: FinalReadRow): void {
-    this.keyRows(row.key, false).finals.push(row);
+    if (this.sink !== null) this.sink.finalRead(row);
+    else this.keyRows(row.key, false).finals.push(row);
   }
 
   replicaRead(row: ReplicaReadRow): void {
-    this.keyRows(row.key, false).replicas.push(row);
+    if (this.sink !== null) this.sink.replicaRead(row);
+    else this.keyRows(row.key, false).replicas.push(row);
   }
 
   retire(row: RetireRow): void {
-    this.keyRows(row.key, false).retirement = row;
+    if (this.sink !== null) this.sink.retire(row);
+    else this.keyRows(row.key, false).retirement = row;
+  }
+
+  digest(row: DigestRow): void {
+    if (this.sink !== null) this.sink.digest(row);
+    else this.digestRows.push(row);
   }
 
   private rowOfFinal(row: FinalReadRow): HistoryRow {
@@ -154,18 +188,10 @@ export class SimHistory implements HistorySource {
     return { ...base, outcome: 'ok', behind, version: row.version, ...this.seen(row.value) };
   }
 
-  /** Read-backs, replicas' answers and retirements, key by key. */
-  *keyEnds(): Iterable<{
-    readonly finals: readonly FinalReadRow[];
-    readonly replicas: readonly ReplicaReadRow[];
-    readonly retirement: RetireRow | null;
-  }> {
-    yield* this.keys.values();
-  }
-
-  /** Every operation in the order of the ids. */
+  /** Every operation in the order of the ids; of a history that a sink takes, those that have not ended. */
   *recorded(): Iterable<RecordedOperation> {
     yield* this.slots;
+    yield* this.open.values();
   }
 
   /** Names of all keys in the order of their first use. */

@@ -6,7 +6,7 @@ import type { Judgement } from '../ledger/verify/judge.ts';
 import { nodeId } from '../zaris/model/ids.ts';
 import { type BrokenStore, brokenNode } from './broken/store.ts';
 import type { Coverage } from './coverage.ts';
-import type { SimHistory } from './history.ts';
+import type { HistorySink, SimHistory } from './history.ts';
 import type { SimOptions } from './options.ts';
 import { World } from './world.ts';
 
@@ -21,6 +21,11 @@ export interface SimJob {
   readonly policy?: BudgetPolicy;
   /** Invariants are checked after every step; off where only the verifier is on trial. */
   readonly checkers?: boolean;
+  /** Takes the history while the run goes on; it is then judged from there. */
+  readonly sink?: HistorySink & {
+    /** Resolves when the sink has caught up; null: go on. */
+    pace(): Promise<void> | null;
+  };
   /** Looks at the world before it starts; for traces. */
   readonly onWorld?: (world: World) => void;
 }
@@ -32,12 +37,12 @@ export interface Breach {
   readonly why: string;
 }
 
-export interface SimResult {
+/** A run that was played, and not judged yet. */
+export interface SimPlayed {
   readonly seed: number;
   readonly options: SimOptions;
   readonly schedule: Schedule;
   readonly traceHash: string;
-  readonly judgement: Judgement;
   readonly breaches: readonly Breach[];
   /** Why the cluster did not come up or did not come back; null when it did. */
   readonly notRecovered: string | null;
@@ -52,7 +57,13 @@ export interface SimResult {
   readonly failovers: number;
   readonly handoffs: number;
   readonly canariesSeen: readonly string[];
+  /** Keys that were to be read back. */
+  readonly keysAtEnd: number;
   readonly phases: readonly { readonly name: string; readonly fromMs: number; readonly toMs: number }[];
+}
+
+export interface SimResult extends SimPlayed {
+  readonly judgement: Judgement;
 }
 
 /** A world as the options draw it, with nodes of the store on trial. */

@@ -7,13 +7,19 @@
 import { assert } from '../lib/assert.ts';
 import type { KeyBook } from '../workloads/context.ts';
 
+/** Taken names are dropped once there are so many. */
+const compactAbove = 10_000;
+
 export class SimKeyBook implements KeyBook {
   private readonly maxLiveKeys: number;
   private readonly sessionsPerPartition: number;
   private readonly partitionOf: (key: string) => number;
   private readonly live = new Set<string>();
-  private readonly waiting = new Map<number, number>();
+  /** Operations under way, by partition. */
+  private readonly waiting: number[] = [];
   private done: string[] = [];
+  /** Before this place of `done` all were taken. */
+  private taken = 0;
   retiredCount = 0;
 
   constructor(options: {
@@ -44,22 +50,28 @@ export class SimKeyBook implements KeyBook {
   }
 
   accepts(key: string): boolean {
-    return (this.waiting.get(this.partitionOf(key)) ?? 0) < this.sessionsPerPartition;
+    return (this.waiting[this.partitionOf(key)] ?? 0) < this.sessionsPerPartition;
   }
 
   begin(key: string): void {
     const partition = this.partitionOf(key);
-    this.waiting.set(partition, (this.waiting.get(partition) ?? 0) + 1);
+    this.waiting[partition] = (this.waiting[partition] ?? 0) + 1;
   }
 
   end(key: string): void {
     const partition = this.partitionOf(key);
-    this.waiting.set(partition, (this.waiting.get(partition) ?? 0) - 1);
+    this.waiting[partition] = (this.waiting[partition] ?? 0) - 1;
   }
 
   /** Takes up to `limit` of the keys that were finished first, to retire them. */
   takeFinished(limit: number): string[] {
-    return this.done.splice(0, limit);
+    const batch = this.done.slice(this.taken, this.taken + limit);
+    this.taken += batch.length;
+    if (this.taken > compactAbove) {
+      this.done = this.done.slice(this.taken);
+      this.taken = 0;
+    }
+    return batch;
   }
 
   /** The key's ledgered delete was settled; it is no longer read back. */

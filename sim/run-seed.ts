@@ -11,7 +11,7 @@ import type { Schedule } from '../chaos/schedule.ts';
 import { present } from '../lib/assert.ts';
 import { Prng } from '../lib/prng.ts';
 import { encodeValue } from '../ledger/values.ts';
-import { defaultJudgeOptions, judgeRun } from '../ledger/verify/judge.ts';
+import { defaultJudgeOptions, type Judgement, judgeRun } from '../ledger/verify/judge.ts';
 import { unlimitedBudget } from '../ledger/verify/search/budget.ts';
 import { Mix, parseMix } from '../workloads/mix.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
@@ -24,7 +24,7 @@ import { extraSession } from './extra-sessions.ts';
 import { SimFaultJournal } from './fault-rows.ts';
 import { finishRun } from './finish.ts';
 import { SimHistory } from './history.ts';
-import { type Breach, makeWorld, type SimJob, type SimResult } from './job.ts';
+import { type Breach, makeWorld, type SimJob, type SimPlayed, type SimResult } from './job.ts';
 import { SimKeyBook } from './key-book.ts';
 import { nsOf, runOperation, SimLoad } from './load.ts';
 import type { SimOptions } from './options.ts';
@@ -48,8 +48,33 @@ export const canaryCount = 8;
 
 /** Plays and judges one seed. Rejects only on a fault of the simulator itself. */
 export async function runSim(job: SimJob): Promise<SimResult> {
+  const startedMs = performance.now();
+  const played = await playSim(job);
+  const judgement = judged(played);
+  return { ...played, judgement, wallMs: performance.now() - startedMs };
+}
+
+/** Plays one seed; whoever takes its history judges it. */
+export async function playSim(job: SimJob): Promise<SimPlayed> {
   return new SimRun(job).play();
 }
+
+function judged({ history, options }: SimPlayed): Judgement {
+  return judgeRun(history, {
+    ...defaultJudgeOptions,
+    ttlLateBoundNs: nsOf(ttlLateBoundMs),
+    minAckedInFaultWindows: 0,
+    replicasPerKey: null,
+    promises: {
+      maxAttempts: defaultClientOptions.retry.maxAttempts,
+      deadlineNs: nsOf(Math.max(options.requestTimeoutMs, probeBoundMs)),
+    },
+    searchBudget: () => unlimitedBudget(),
+  });
+}
+
+/** Stands in every value of a run. */
+export const runTagOf = (seed: number): string => `s${seed.toString(36)}`;
 
 /** Everything that a simulated run consists of. */
 export class SimRun {
@@ -70,6 +95,7 @@ export class SimRun {
   private readonly phases: { name: string; fromMs: number; toMs: number }[] = [];
   private readonly schedule: Schedule;
   private confirmedFaults = 0;
+  private keysAtEnd = 0;
   notRecovered: string | null = null;
 
   constructor(job: SimJob) {
@@ -80,8 +106,10 @@ export class SimRun {
     this.schedule = job.schedule ?? drawSchedule(job.seed, options);
     this.world = makeWorld(job);
     this.turns = new Turns(this.world);
+    const { sink } = job;
+    if (sink !== undefined) this.turns.pace = () => sink.pace();
     this.host = new ClientHost(this.world);
-    this.history = new SimHistory(`s${job.seed.toString(36)}`);
+    this.history = new SimHistory(runTagOf(job.seed), job.sink ?? null);
     this.cluster = new SimCluster(this.world, this.turns);
     this.events = new EventHub(this.turns);
     void new PeerConnections(this.world);
@@ -120,12 +148,12 @@ export class SimRun {
     };
   }
 
-  async play(): Promise<SimResult> {
+  async play(): Promise<SimPlayed> {
     const startedMs = performance.now();
     if (await this.phase('start', () => this.start())) {
       const outcome = await this.phase('load', () => this.load());
       await this.phase('settle', () => this.recover(outcome));
-      await finishRun(this, this.canaries);
+      this.keysAtEnd = await finishRun(this, this.canaries);
       return this.result(startedMs, outcome);
     }
     this.notRecovered ??= `the cluster was not Healthy ${startBoundMs} ms after its start: ${this.unhealthy()}`;
@@ -320,30 +348,18 @@ export class SimRun {
     );
   }
 
-  private result(startedMs: number, outcome: ChaosOutcome | null): SimResult {
+  private result(startedMs: number, outcome: ChaosOutcome | null): SimPlayed {
     this.epochs.stop();
     const { history, options, world } = this;
     history.metas.set(
       'canary',
       this.canaries.map((key) => ({ key, kind: 'lost' })),
     );
-    const judgement = judgeRun(history, {
-      ...defaultJudgeOptions,
-      ttlLateBoundNs: nsOf(ttlLateBoundMs),
-      minAckedInFaultWindows: 0,
-      replicasPerKey: null,
-      promises: {
-        maxAttempts: defaultClientOptions.retry.maxAttempts,
-        deadlineNs: nsOf(Math.max(options.requestTimeoutMs, probeBoundMs)),
-      },
-      searchBudget: () => unlimitedBudget(),
-    });
     return {
       seed: this.job.seed,
       options,
       schedule: this.schedule,
       traceHash: world.traceHash,
-      judgement,
       breaches: this.breaches,
       notRecovered: this.notRecovered,
       overshoots: outcome?.overshoots ?? [],
@@ -357,6 +373,7 @@ export class SimRun {
       failovers: this.epochs.failovers,
       handoffs: this.epochs.handoffs,
       canariesSeen: this.canariesSeen,
+      keysAtEnd: this.keysAtEnd,
       phases: this.phases,
     };
   }

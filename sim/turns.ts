@@ -8,9 +8,15 @@ import type { Clock } from '../lib/clock.ts';
 import type { Sleeper } from '../chaos/ports.ts';
 import type { World } from './world.ts';
 
+/** Events after which real time is let in. */
+const eventsPerBreath = 20_000;
+
 export class Turns implements Clock, Sleeper {
   private readonly world: World;
   private hasNews = false;
+  private events = 0;
+  /** Asked now and then: what it returns is waited for, in real time only. */
+  pace: () => Promise<void> | null = () => null;
 
   constructor(world: World) {
     this.world = world;
@@ -53,15 +59,27 @@ export class Turns implements Clock, Sleeper {
   async run(untilMs: number, done: () => boolean = () => false): Promise<boolean> {
     for (;;) {
       let isDone = false;
+      let isBreath = false;
       this.world.run(untilMs, () => {
         isDone = done();
-        return isDone || this.hasNews;
+        isBreath = ++this.events % eventsPerBreath === 0;
+        return isDone || isBreath || this.hasNews;
       });
       if (isDone) return true;
-      if (!this.hasNews) return done();
+      if (isBreath) await this.breathe();
+      if (!this.hasNews) {
+        if (isBreath) continue;
+        return done();
+      }
       await this.settle();
       if (done()) return true;
     }
+  }
+
+  /** Lets real time in: whoever takes the history may catch up. Nothing that is simulated waits for it. */
+  private async breathe(): Promise<void> {
+    const caughtUp = this.pace();
+    if (caughtUp !== null) await caughtUp;
   }
 
   /** Lets everything that can go on do so, without moving time. */

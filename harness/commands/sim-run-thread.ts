@@ -1,16 +1,18 @@
 /** The thread of `certify sim --seed N`: one simulated run, its ledger, and the judgement and report of any other run. */
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { formatSchedule } from '../../chaos/schedule-file.ts';
 import { present } from '../../lib/assert.ts';
 import { describeOptions, drawOptions, type Pins, type SimOptions } from '../../sim/options.ts';
-import { outcomeOf } from '../../sim/outcome.ts';
-import { runSim } from '../../sim/run-seed.ts';
+import { speedLine } from '../../sim/command.ts';
+import type { SimPlayed } from '../../sim/job.ts';
+import { LedgerFeed } from '../../sim/ledger-feed.ts';
+import { playSim, runTagOf } from '../../sim/run-seed.ts';
 import { replayCommand } from '../../sim/sweep.ts';
-import { writeLedger } from '../../sim/write-ledger.ts';
 import { currentHost } from '../assemble/head-part.ts';
 import { judgeFolder } from '../judge-folder.ts';
-import { createRunFolder, runIdOf, writeVerdict, writeWhole } from '../results.ts';
+import { createHiddenFolder, createRunFolder, type RunFolder, runIdOf, writeVerdict, writeWhole } from '../results.ts';
 import { zaris } from '../systems/zaris.ts';
 import type { VerdictReason } from '../verdict.ts';
 
@@ -30,44 +32,65 @@ const print = (line: string): void => port.postMessage({ kind: 'line', line } sa
 
 /** Plays one seed, writes its ledger, and judges that as any other run's. */
 async function simRun({ seed, pins, resultsDir, colour }: SimRunTask): Promise<number> {
+  const startedMs = performance.now();
   const options = drawOptions(seed, pins);
   print(`Seed ${seed}: ${describeOptions(options)}`);
-  const result = await runSim({ seed, options, checkers: true });
-  const outcome = outcomeOf(result);
-  print(
-    `${(result.virtualMs / 60_000).toFixed(1)} min simulated in ${(result.wallMs / 1_000).toFixed(1)} s: ${outcome.operations} operations, ${outcome.confirmedFaults} faults, ` +
-      `${outcome.failovers} failovers, trace ${outcome.traceHash}`,
-  );
-  const reasons: VerdictReason[] = [];
-  for (const { atMs, where, why } of result.breaches)
-    reasons.push({ verdict: 'violated', reason: `Invariant broken on ${where} at ${Math.round(atMs)} ms: ${why}` });
-  if (result.notRecovered !== null)
-    reasons.push({ verdict: 'not-recovered', reason: `Liveness: ${result.notRecovered}.` });
-  for (const error of result.environmentErrors) reasons.push({ verdict: 'environment', reason: error });
+  // The run gets its folder once it is told in full; one that is broken off leaves nothing.
+  const unfinished = createHiddenFolder(resultsDir);
+  const ledger = join(unfinished, 'ledger.sqlite');
+  let played: SimPlayed;
+  let folder: RunFolder;
   const runId = runIdOf(Date.now(), seed, process.pid);
-  const folder = createRunFolder(resultsDir, runId);
-  writeWhole(folder.schedule, `${formatSchedule(result.schedule)}\n`);
-  await writeLedger(result, {
-    path: folder.ledger,
-    runId,
-    settings: settingsOf(seed, options, pins),
-    host: currentHost(),
-    build: 'this working tree',
-    reasons,
-    contract: zaris.contract({
-      clusterId: 'sim',
-      nodeCount: options.nodes,
-      replicationFactor: options.rf,
-      minInSync: options.minInSync,
-      partitionCount: options.partitions,
-    }),
-    canarySeenLive: result.canariesSeen,
-  });
+  try {
+    const feed = await LedgerFeed.open(ledger, runTagOf(seed));
+    try {
+      played = await playSim({ seed, options, checkers: true, sink: feed });
+      print(playedLine(played));
+      await feed.finish(played, {
+        runId,
+        settings: settingsOf(seed, options, pins),
+        host: currentHost(),
+        build: 'this working tree',
+        reasons: reasonsOf(played),
+        contract: contractOf(options),
+      });
+    } finally {
+      await feed.abandon();
+    }
+    folder = createRunFolder(resultsDir, runId);
+    writeWhole(folder.schedule, `${formatSchedule(played.schedule)}\n`);
+    renameSync(ledger, folder.ledger);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
   const judged = judgeFolder(folder.path, colour);
   writeVerdict(folder, { runId, verdict: judged.verdict, exitCode: judged.exitCode, headline: judged.headline });
   for (const line of judged.lines) print(line);
+  print(speedLine(played.virtualMs, performance.now() - startedMs));
   print(`Again: ${replayCommand(seed, pins)}   (${join(folder.path, 'report.html')})`);
   return judged.exitCode;
+}
+
+const playedLine = ({ history, virtualMs, wallMs, confirmedFaults, failovers, traceHash }: SimPlayed): string =>
+  `${(virtualMs / 60_000).toFixed(1)} min simulated in ${(wallMs / 1_000).toFixed(1)} s: ${history.operationCount} operations, ` +
+  `${confirmedFaults} faults, ${failovers} failovers, trace ${traceHash}`;
+
+const contractOf = ({ nodes, rf, minInSync, partitions }: SimOptions): unknown =>
+  zaris.contract({
+    clusterId: 'sim',
+    nodeCount: nodes,
+    replicationFactor: rf,
+    minInSync,
+    partitionCount: partitions,
+  });
+
+function reasonsOf({ breaches, notRecovered, environmentErrors }: SimPlayed): VerdictReason[] {
+  const reasons: VerdictReason[] = [];
+  for (const { atMs, where, why } of breaches)
+    reasons.push({ verdict: 'violated', reason: `Invariant broken on ${where} at ${Math.round(atMs)} ms: ${why}` });
+  if (notRecovered !== null) reasons.push({ verdict: 'not-recovered', reason: `Liveness: ${notRecovered}.` });
+  for (const error of environmentErrors) reasons.push({ verdict: 'environment', reason: error });
+  return reasons;
 }
 
 function settingsOf(seed: number, options: SimOptions, pins: Pins): Record<string, unknown> {

@@ -13,12 +13,16 @@ import {
 } from '../../zaris/model/ids.ts';
 import type { Notice } from '../../zaris/node/contract.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
-import { type Checker, type CheckerContext, newestState, type Stepped } from './context.ts';
+import { type Checker, type CheckerContext, type CopyMark, newestState, type Stepped } from './context.ts';
+
+interface Acked {
+  readonly version: Version;
+  readonly dataLossNumber: number;
+}
 
 export class AckedHeldChecker implements Checker {
   private readonly context: CheckerContext;
-  private readonly acked = new Map<PartitionId, { version: Version; dataLossNumber: number }>();
-  private readonly ends = new WeakMap<Replica, number>();
+  private readonly acked = new Map<PartitionId, Acked>();
 
   constructor(context: CheckerContext) {
     this.context = context;
@@ -34,11 +38,8 @@ export class AckedHeldChecker implements Checker {
     this.look(partition, 'when it was acknowledged');
   }
 
-  copyMoved(_step: Stepped, partition: PartitionId, replica: Replica): void {
-    const before = this.ends.get(replica) ?? 0;
-    const end = replica.log.last.seq;
-    this.ends.set(replica, end);
-    if (end < before) this.look(partition, 'after a log was cut');
+  copyMoved(_step: Stepped, partition: PartitionId, replica: Replica, before: CopyMark | null): void {
+    if (before !== null && replica.log.last.seq < before.lastSeq) this.look(partition, 'after a log was cut');
   }
 
   noticed(_from: NodeId, notice: Notice): void {
@@ -53,17 +54,20 @@ export class AckedHeldChecker implements Checker {
     if (acked === undefined || state === null) return;
     const runtime = state.runtime(partition);
     if (runtime.dataLossNumber !== acked.dataLossNumber) return;
-    for (const member of [...runtime.inSync, ...runtime.eligible]) {
-      const replica = this.replicaOf(member, partition);
-      if (replica === null || replica.dataLossNumber !== acked.dataLossNumber) continue;
-      const { seq, term } = acked.version;
-      const held = replica.log.baseVersion.seq >= seq || replica.log.termAt(seq) === term;
-      if (!held)
-        this.context.breach(
-          memberName(member),
-          `partition ${partition}: the acknowledged entry (${term}, ${seq}) is not in its log ${when}; its log ends at ${replica.log.last.seq}`,
-        );
-    }
+    for (const member of runtime.inSync) this.lookAt(member, partition, acked, when);
+    for (const member of runtime.eligible) this.lookAt(member, partition, acked, when);
+  }
+
+  private lookAt(member: Member, partition: PartitionId, acked: Acked, when: string): void {
+    const replica = this.replicaOf(member, partition);
+    if (replica === null || replica.dataLossNumber !== acked.dataLossNumber) return;
+    const { seq, term } = acked.version;
+    const held = replica.log.baseVersion.seq >= seq || replica.log.termAt(seq) === term;
+    if (!held)
+      this.context.breach(
+        memberName(member),
+        `partition ${partition}: the acknowledged entry (${term}, ${seq}) is not in its log ${when}; its log ends at ${replica.log.last.seq}`,
+      );
   }
 
   /** The member's copy while that incarnation's process runs; null when it is gone or has no copy yet. */

@@ -12,13 +12,17 @@ interface OpenRequest {
   readonly termAtArrival: number;
 }
 
-/** Requests remembered per process; parked ones are few. */
+/** Requests remembered; parked ones are few. */
 const rememberedRequests = 10_000;
+/** More than there are requests on one connection. */
+const requestsPerConnection = 2 ** 32;
+/** Connections are numbered across all processes, so the pair names a request of the whole run. */
+const nameOf = (connection: number, requestId: number): number => connection * requestsPerConnection + requestId;
 
 export class AnswerChecker implements Checker {
   private readonly context: CheckerContext;
   private readonly committed: CommittedChecker;
-  private readonly open = new Map<string, OpenRequest>();
+  private readonly open = new Map<number, OpenRequest>();
 
   constructor(context: CheckerContext, committed: CommittedChecker) {
     this.context = context;
@@ -26,19 +30,18 @@ export class AnswerChecker implements Checker {
   }
 
   stepped(step: Stepped): void {
-    const { event, processName } = step;
+    const { event, effects } = step;
     if (event.kind === 'request' && (event.request.op === 'get' || event.request.op === 'mutate')) {
       const { request } = event;
-      this.open.set(`${processName} ${event.connection} ${request.id}`, {
+      this.open.set(nameOf(event.connection, request.id), {
         isRead: request.op === 'get',
         termAtArrival: this.committed.log(request.partition).lastTerm,
       });
-      if (this.open.size > rememberedRequests) this.open.delete(this.open.keys().next().value as string);
+      if (this.open.size > rememberedRequests) this.open.delete(this.open.keys().next().value as number);
     }
-    for (const effect of step.effects) {
-      if (effect.kind !== 'reply' || effect.answer.partition === undefined || effect.answer.version === undefined)
-        continue;
-      const name = `${processName} ${effect.connection} ${effect.answer.id}`;
+    for (const effect of effects) {
+      if (effect.kind !== 'reply') continue;
+      const name = nameOf(effect.connection, effect.answer.id);
       const request = this.open.get(name);
       if (request === undefined) continue;
       this.open.delete(name);

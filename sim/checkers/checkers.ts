@@ -2,19 +2,40 @@
 import type { NodeId, PartitionId } from '../../zaris/model/ids.ts';
 import type { Effect, NodeEvent, Notice } from '../../zaris/node/contract.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
-import type { SimNode } from '../world-node.ts';
+import type { DataPlane } from '../../zaris/node/data-plane.ts';
+import type { Running, SimNode } from '../world-node.ts';
 import { AckedHeldChecker } from './acked-held.ts';
 import { AnswerChecker } from './answers.ts';
 import { CommittedChecker } from './committed.ts';
-import type { Checker, CheckerContext, Stepped } from './context.ts';
+import type { Checker, CheckerContext, CopyMark, Stepped } from './context.ts';
 import { DigestChecker } from './digests.ts';
 import { MonotoneChecker } from './monotone.ts';
 import { OnePrimaryChecker } from './one-primary.ts';
 
+interface Watched {
+  readonly replica: Replica;
+  commitSeq: number;
+  lastSeq: number;
+  term: number;
+  dataLossNumber: number;
+}
+
+/** What is remembered of the process that runs on a node. */
+interface Watch {
+  readonly running: Running;
+  readonly processName: string;
+  revision: number;
+  /** In the order in which its copies are told. */
+  readonly copies: Watched[];
+}
+
 export class Checkers {
   private readonly checkers: readonly Checker[];
-  private readonly revisions = new Map<string, number>();
-  private readonly marks = new WeakMap<Replica, { commitSeq: number; lastSeq: number; term: number }>();
+  private readonly movers: readonly Checker[];
+  private readonly judges: readonly Checker[];
+  private readonly steppers: readonly Checker[];
+  /** By the node's place. */
+  private readonly watches: (Watch | undefined)[] = [];
 
   constructor(context: CheckerContext) {
     const committed = new CommittedChecker(context);
@@ -27,31 +48,27 @@ export class Checkers {
       new AckedHeldChecker(context),
       new OnePrimaryChecker(context),
     ];
+    this.movers = this.checkers.filter((checker) => checker.copyMoved !== undefined);
+    this.steppers = this.checkers.filter((checker) => checker.stepped !== undefined);
+    this.judges = this.checkers.filter((checker) => checker.answered !== undefined);
   }
 
   stepped(node: SimNode, event: NodeEvent, effects: readonly Effect[]): void {
     const { running } = node;
     if (running === null) return;
     const { control, data } = running.node.planes;
-    const processName = `${node.nodeId}-${running.instance}`;
-    const { revision } = control.state;
-    const stateMoved = this.revisions.get(processName) !== revision;
-    if (stateMoved) this.revisions.set(processName, revision);
-    const step: Stepped = {
-      node,
-      processName,
-      state: control.state,
-      event,
-      effects,
-      stateMoved,
-      copies: () => data.copies(),
-    };
-    for (const [partition, replica] of data.copies()) if (this.moved(replica)) this.tellMoved(step, partition, replica);
-    for (const checker of this.checkers) checker.stepped?.(step);
+    const watch = this.watchOf(node, running);
+    const { processName } = watch;
+    const { state } = control;
+    const stateMoved = watch.revision !== state.revision;
+    watch.revision = state.revision;
+    const step: Stepped = { node, processName, state, event, effects, stateMoved };
+    this.lookAtCopies(step, watch, data);
+    for (const checker of this.steppers) checker.stepped?.(step);
     for (const effect of effects) {
       if (effect.kind !== 'reply' || effect.answer.partition === undefined || effect.answer.copy !== undefined)
         continue;
-      for (const checker of this.checkers) checker.answered?.(step, effect.answer);
+      for (const checker of this.judges) checker.answered?.(step, effect.answer);
     }
   }
 
@@ -59,22 +76,39 @@ export class Checkers {
     for (const checker of this.checkers) checker.noticed?.(from, notice);
   }
 
-  private moved(replica: Replica): boolean {
-    const mark = this.marks.get(replica);
-    const { commitSeq, term } = replica;
-    const lastSeq = replica.log.last.seq;
-    if (mark === undefined) {
-      this.marks.set(replica, { commitSeq, lastSeq, term });
-      return true;
-    }
-    if (mark.commitSeq === commitSeq && mark.lastSeq === lastSeq && mark.term === term) return false;
-    mark.commitSeq = commitSeq;
-    mark.lastSeq = lastSeq;
-    mark.term = term;
-    return true;
+  private watchOf(node: SimNode, running: Running): Watch {
+    const known = this.watches[node.index];
+    if (known !== undefined && known.running === running) return known;
+    const watch = { running, processName: `${node.nodeId}-${running.instance}`, revision: -1, copies: [] };
+    this.watches[node.index] = watch;
+    return watch;
   }
 
-  private tellMoved(step: Stepped, partition: PartitionId, replica: Replica): void {
-    for (const checker of this.checkers) checker.copyMoved?.(step, partition, replica);
+  private lookAtCopies(step: Stepped, { copies }: Watch, data: DataPlane): void {
+    let place = 0;
+    for (const [partition, replica] of data.copies()) {
+      const known = copies[place];
+      const { log, commitSeq, term, dataLossNumber } = replica;
+      const lastSeq = log.last.seq;
+      if (known === undefined || known.replica !== replica) {
+        // New, or moved up where another copy was dropped.
+        const moved = copies.findIndex((copy) => copy.replica === replica);
+        const watched = moved < 0 ? { replica, commitSeq, lastSeq, term, dataLossNumber } : copies.splice(moved, 1)[0];
+        copies.splice(place, 0, watched as Watched);
+        if (moved < 0) this.tellMoved(step, partition, replica, null);
+      }
+      const mark = copies[place] as Watched;
+      place += 1;
+      if (mark.commitSeq === commitSeq && mark.lastSeq === lastSeq && mark.term === term) continue;
+      this.tellMoved(step, partition, replica, mark);
+      mark.commitSeq = commitSeq;
+      mark.lastSeq = lastSeq;
+      mark.term = term;
+      mark.dataLossNumber = dataLossNumber;
+    }
+  }
+
+  private tellMoved(step: Stepped, partition: PartitionId, replica: Replica, before: CopyMark | null): void {
+    for (const checker of this.movers) checker.copyMoved?.(step, partition, replica, before);
   }
 }

@@ -23,14 +23,21 @@ export interface Stepped {
   readonly effects: readonly Effect[];
   /** True when the control state moved in this step. */
   readonly stateMoved: boolean;
-  copies(): Iterable<[PartitionId, Replica]>;
+}
+
+/** Where a copy stood when it was looked at last. */
+export interface CopyMark {
+  readonly commitSeq: number;
+  readonly lastSeq: number;
+  readonly term: number;
+  readonly dataLossNumber: number;
 }
 
 /** A checker sees every step of every node before its effects are carried out, and every notice. */
 export interface Checker {
   stepped?(step: Stepped): void;
-  /** A copy's commit index, log end or store moved in this step. */
-  copyMoved?(step: Stepped, partition: PartitionId, replica: Replica): void;
+  /** A copy's commit index, log end or term moved in this step; `before` is null for one that was not seen before. */
+  copyMoved?(step: Stepped, partition: PartitionId, replica: Replica, before: CopyMark | null): void;
   /** An answer to a client's data request that leaves the node. */
   answered?(step: Stepped, answer: Answer): void;
   noticed?(from: NodeId, notice: Notice): void;

@@ -6,28 +6,39 @@ import type { Checker, CheckerContext, Stepped } from './context.ts';
 /** Positions remembered per partition. */
 const remembered = 4_096;
 
+interface Seen {
+  readonly term: number;
+  readonly dataLossNumber: number;
+  readonly digest: number;
+  readonly where: string;
+  /** Another past that had come to the same seq. */
+  readonly other: Seen | undefined;
+}
+
 export class DigestChecker implements Checker {
   private readonly context: CheckerContext;
-  private readonly known = new Map<PartitionId, Map<string, { digest: number; where: string }>>();
+  private readonly known = new Map<PartitionId, Map<number, Seen>>();
 
   constructor(context: CheckerContext) {
     this.context = context;
   }
 
   copyMoved(step: Stepped, partition: PartitionId, replica: Replica): void {
-    const { applied, digest } = replica.store;
+    const { store, dataLossNumber } = replica;
+    const { applied, digest } = store;
     let mine = this.known.get(partition);
     if (mine === undefined) this.known.set(partition, (mine = new Map()));
-    const place = `${replica.dataLossNumber}/${applied.term}/${applied.seq}`;
-    const other = mine.get(place);
-    if (other === undefined) {
-      mine.set(place, { digest, where: step.processName });
-      if (mine.size > remembered) mine.delete(mine.keys().next().value as string);
-    } else if (other.digest !== digest) {
-      this.context.breach(
-        step.processName,
-        `partition ${partition}: differs from ${other.where} at the same position (${applied.term}, ${applied.seq})`,
-      );
+    const first = mine.get(applied.seq);
+    for (let seen = first; seen !== undefined; seen = seen.other) {
+      if (seen.term !== applied.term || seen.dataLossNumber !== dataLossNumber) continue;
+      if (seen.digest !== digest)
+        this.context.breach(
+          step.processName,
+          `partition ${partition}: differs from ${seen.where} at the same position (${applied.term}, ${applied.seq})`,
+        );
+      return;
     }
+    mine.set(applied.seq, { term: applied.term, dataLossNumber, digest, where: step.processName, other: first });
+    if (mine.size > remembered) mine.delete(mine.keys().next().value as number);
   }
 }

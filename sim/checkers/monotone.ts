@@ -4,7 +4,7 @@
  */
 import type { PartitionId } from '../../zaris/model/ids.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
-import type { Checker, CheckerContext, Stepped } from './context.ts';
+import type { Checker, CheckerContext, CopyMark, Stepped } from './context.ts';
 
 interface Known {
   revision: number;
@@ -18,7 +18,6 @@ interface Known {
 export class MonotoneChecker implements Checker {
   private readonly context: CheckerContext;
   private readonly known = new Map<string, Known>();
-  private readonly copies = new WeakMap<Replica, { commitSeq: number; term: number; dataLossNumber: number }>();
 
   constructor(context: CheckerContext) {
     this.context = context;
@@ -63,11 +62,9 @@ export class MonotoneChecker implements Checker {
     });
   }
 
-  copyMoved(step: Stepped, partition: PartitionId, replica: Replica): void {
+  copyMoved(step: Stepped, partition: PartitionId, replica: Replica, before: CopyMark | null): void {
     const { commitSeq, term, dataLossNumber } = replica;
-    const before = this.copies.get(replica);
-    this.copies.set(replica, { commitSeq, term, dataLossNumber });
-    if (before === undefined || before.dataLossNumber !== dataLossNumber) return;
+    if (before === null || before.dataLossNumber !== dataLossNumber) return;
     if (commitSeq < before.commitSeq)
       this.context.breach(
         step.processName,

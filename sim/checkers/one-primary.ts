@@ -9,6 +9,8 @@ export class OnePrimaryChecker implements Checker {
   /** "partition/term" → member. */
   private readonly primaries = new Map<string, string>();
   private readonly proved = new Set<string>();
+  /** Who answered last, by partition: the same one, nearly always. */
+  private readonly last: { term: number; nodeId: string; incarnation: number }[] = [];
 
   constructor(context: CheckerContext) {
     this.context = context;
@@ -18,7 +20,13 @@ export class OnePrimaryChecker implements Checker {
     if (answer.partition === undefined || answer.member === undefined || answer.version === undefined) return;
     const primary = step.node.running?.node.planes.data.primary(answer.partition);
     if (primary === undefined || primary.deposed) return;
-    this.saw(step.processName, `${answer.partition}/${primary.term}`, memberName(answer.member));
+    const { partition, member } = answer;
+    const { nodeId, incarnation } = member;
+    const last = this.last[partition];
+    if (last !== undefined && last.term === primary.term && last.nodeId === nodeId && last.incarnation === incarnation)
+      return;
+    this.last[partition] = { term: primary.term, nodeId, incarnation };
+    this.saw(step.processName, `${partition}/${primary.term}`, memberName(member));
   }
 
   noticed(from: NodeId, { name, fields }: Notice): void {

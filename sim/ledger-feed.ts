@@ -1,0 +1,171 @@
+/**
+ * A simulated run as a ledger's file, row for row what the harness writes of a real one, so that the same report, re-judgement
+ * and comparison work on it. Rows go to the writer's thread while the run goes on: on a second core, and out of memory.
+ *
+ * Invariant: what the history takes stands in the file once {@link LedgerFeed.finish} has resolved, or that rejects. A row left out
+ * here would be a write that nobody judges. Nothing depends on the order of disk and network: the network is simulated.
+ */
+import { type Ledger, openLedger } from '../ledger/ledger.ts';
+import { defaultClientOptions } from '../zaris/client/contract.ts';
+import type { DigestRow, FinalReadRow, ReplicaReadRow, RetireRow } from '../ledger/rows.ts';
+import type { HistorySink, RecordedOperation } from './history.ts';
+import type { SimPlayed } from './job.ts';
+
+/** Rows that gather before they go to the writer together: each trip costs both threads. */
+const rowsPerBatch = 4_000;
+/** Rows under way above which the run waits for the writer. */
+const maxWaitingRows = 60_000;
+/** Sessions of operations that never ended, where one of the same session stands open already. */
+const otherSessions = 1_000_000;
+
+export interface SimLedgerFacts {
+  readonly runId: string;
+  /** Settings of the run as the report shows them. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly contract: unknown;
+  readonly host: unknown;
+  readonly build: string;
+  /** What stands against a certificate beside the verifier's findings. */
+  readonly reasons: readonly { readonly verdict: string; readonly reason: string }[];
+}
+
+type EndedOperation = Parameters<HistorySink['ended']>[0];
+
+export class LedgerFeed implements HistorySink {
+  private readonly ledger: Ledger;
+  private failure: Error | null = null;
+  private gathered: ((ledger: Ledger) => Promise<void>)[] = [];
+  private readonly readBackKeys = new Set<string>();
+  private readonly replicas = { asked: 0, answered: 0 };
+
+  private constructor(ledger: Ledger) {
+    this.ledger = ledger;
+  }
+
+  /** Makes the file. Rejects with LedgerFileError where that cannot be. */
+  static async open(path: string, runTag: string): Promise<LedgerFeed> {
+    return new LedgerFeed(await openLedger({ path, runTag }));
+  }
+
+  ended(operation: EndedOperation): void {
+    const { session, completion, invokeNs, returnNs } = operation;
+    const outcome = { session, completion, invokeNs, returnNs };
+    this.gather((ledger) => ledger.ended(intentOf(operation), outcome));
+  }
+
+  finalRead(row: FinalReadRow): void {
+    if (row.phase === 'final' && row.completion.kind === 'ok') this.readBackKeys.add(row.key);
+    this.gather((ledger) => ledger.finalRead(row));
+  }
+
+  replicaRead(row: ReplicaReadRow): void {
+    if (row.phase === 'final') {
+      this.replicas.asked += 1;
+      if (row.kind === 'answered') this.replicas.answered += 1;
+    }
+    this.gather((ledger) => ledger.replicaRead(row));
+  }
+
+  retire(row: RetireRow): void {
+    this.gather((ledger) => ledger.retire(row));
+  }
+
+  digest(row: DigestRow): void {
+    this.gather((ledger) => ledger.digest(row));
+  }
+
+  /** Resolves when the writer has caught up; null where the run need not wait. */
+  pace(): Promise<void> | null {
+    if (this.failure !== null) throw this.failure;
+    return this.ledger.usage().queuedRows > maxWaitingRows ? this.ledger.flush() : null;
+  }
+
+  /** Writes what is told at the end and closes the file. Rejects when any row could not be written. */
+  async finish(played: SimPlayed, facts: SimLedgerFacts): Promise<void> {
+    const { ledger } = this;
+    const { history } = played;
+    this.handIn();
+    const openSessions = new Set<number>();
+    for (const operation of history.recorded()) {
+      // The file allows one open operation per session.
+      let { session } = operation;
+      while (openSessions.has(session)) session += otherSessions;
+      openSessions.add(session);
+      this.put(ledger.intent({ ...intentOf(operation), session }));
+    }
+    for (const row of history.faultRows) this.put(ledger.fault(row));
+    for (const row of history.epochRows) {
+      this.put(ledger.epochChange(row));
+      await this.pace();
+    }
+    for (const row of history.incarnationRows) this.put(ledger.incarnation(row));
+    await this.writeMeta(played, facts);
+    await ledger.flush();
+    if (this.failure !== null) throw this.failure;
+    await ledger.close();
+  }
+
+  /** Ends the writer's thread; does nothing after {@link finish}. */
+  async abandon(): Promise<void> {
+    await this.ledger.close().catch(() => undefined);
+  }
+
+  private gather(put: (ledger: Ledger) => Promise<void>): void {
+    if (this.gathered.push(put) >= rowsPerBatch) this.handIn();
+  }
+
+  private handIn(): void {
+    const { gathered, ledger } = this;
+    this.gathered = [];
+    for (const put of gathered) this.put(put(ledger));
+  }
+
+  /** Rows are not waited for one by one: the first that failed ends the run. */
+  private put(row: Promise<void>): void {
+    row.catch((error: unknown) => (this.failure ??= error as Error));
+  }
+
+  private async writeMeta(played: SimPlayed, facts: SimLedgerFacts): Promise<void> {
+    const { options, history, phases } = played;
+    const meta = (key: string, json: unknown): void => this.put(this.ledger.meta(key, json));
+    const canary = (history.meta('canary') ?? []) as readonly { readonly key: string }[];
+    meta('settings', facts.settings);
+    meta('runId', facts.runId);
+    meta('host', facts.host);
+    meta('versions', [{ name: 'node.js', value: process.version }]);
+    meta('facts', {
+      build: facts.build,
+      engine: null,
+      replicationFactor: options.rf,
+      minInSync: options.minInSync,
+      partitions: options.partitions,
+      versions: [],
+      contract: facts.contract,
+      promises: { maxAttempts: defaultClientOptions.retry.maxAttempts, deadlineMs: options.requestTimeoutMs },
+      peek: true,
+    });
+    meta('schedule', played.schedule);
+    meta('unsupported', []);
+    for (const { name, fromMs, toMs } of phases)
+      meta(`phase:${name}`, { fromNs: Math.round(fromMs * 1e6), toNs: Math.round(toMs * 1e6) });
+    meta('canary', canary);
+    meta('end', {
+      interruptedBy: null,
+      reasons: facts.reasons,
+      readBack: { expected: played.keysAtEnd, done: this.readBackKeys.size },
+      replicas: this.replicas,
+      canaryDeleted: canary.map(({ key }) => key),
+      canarySeenLive: played.canariesSeen,
+      peakMemoryBytes: process.memoryUsage.rss(),
+    });
+    meta('endedAtNs', Math.round(played.virtualMs * 1e6));
+  }
+}
+
+const intentOf = ({ operationId, session, operation, invokeNs, canary }: RecordedOperation) => ({
+  operationId,
+  session,
+  operation,
+  atNs: invokeNs,
+  ...(canary ? { canary } : {}),
+});
