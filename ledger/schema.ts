@@ -208,6 +208,8 @@ export function checkIdentity(db: Database, path: string, supported = schemaVers
       `${path} cannot be read as a ledger (${(error as Error).message}); restore it from a copy.`,
     );
   }
+  if (id === 0 && isEmpty(db))
+    throw new LedgerFileError('damaged', `${path} is empty; its run ended before anything was recorded.`);
   if (id !== applicationId)
     throw new LedgerFileError(
       'not-a-ledger',
@@ -216,6 +218,9 @@ export function checkIdentity(db: Database, path: string, supported = schemaVers
   if (version > supported) throw newerError(path, version, supported);
   return version;
 }
+
+/** A database without a table: whoever made it died before its first transaction. */
+const isEmpty = (db: Database): boolean => db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
 
 function newerError(path: string, version: number, supported: number): LedgerFileError {
   return new LedgerFileError(

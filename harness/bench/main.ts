@@ -1,5 +1,5 @@
 /**
- * The program `bench`: measures, certifies nothing. `npm run bench` runs everything, `npm run bench -- puts|pipeline|failover|silence|planned|ledger|profile`
+ * The program `bench`: measures, certifies nothing. `npm run bench` runs everything, `npm run bench -- puts|pipeline|failover|silence|planned|ledger|verify-scale|profile`
  * one of them, `--quick` a short version, `--docker` failovers in containers. Figures go to standard output, progress to standard error.
  *
  * Ctrl-C ends the measurement and cleans up; a second one ends at once, and kills what local processes there are.
@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<(context: BenchContext) => 
   silence: async () => (await import('./silence.ts')).benchSilence,
   planned: async () => (await import('./planned.ts')).benchPlanned,
   ledger: async () => (await import('./ledger.ts')).benchLedger,
+  'verify-scale': async () => (await import('./verify-scale.ts')).benchVerifyScale,
   profile: async () => (await import('./profile.ts')).benchProfile,
 };
 const names = Object.keys(benches);

@@ -27,6 +27,12 @@ interface MemoryPartition {
   signature: string;
 }
 
+export function partitionOfKey(key: string, partitionCount: number): number {
+  let hash = 7;
+  for (let index = 0; index < key.length; index++) hash = (Math.imul(hash, 31) + key.charCodeAt(index)) >>> 0;
+  return hash % partitionCount;
+}
+
 export class MemoryWorld implements Cluster {
   readonly kind = 'process';
   readonly store = new MemoryStore();
@@ -39,8 +45,10 @@ export class MemoryWorld implements Cluster {
   private plan: ClusterPlan | null = null;
   private instances = 0;
   private pendingEvents: ClusterEvent[] = [];
+  private readonly nowMs: () => number;
 
-  constructor(nodeCount: number) {
+  constructor(nodeCount: number, nowMs: () => number = () => performance.now()) {
+    this.nowMs = nowMs;
     for (let index = 1; index <= nodeCount; index++) this.nodes.set(`n${index}`, this.freshNode(0));
   }
 
@@ -52,7 +60,7 @@ export class MemoryWorld implements Cluster {
     const node = this.node(nodeId);
     if (node.state.kind === 'running' || node.state.kind === 'paused') return;
     const fresh = this.freshNode(node.incarnation);
-    this.nodes.set(nodeId, { ...fresh, inSyncAtMs: performance.now() + catchUpMs });
+    this.nodes.set(nodeId, { ...fresh, inSyncAtMs: this.nowMs() + catchUpMs });
   }
 
   async addNode(): Promise<string> {
@@ -83,8 +91,8 @@ export class MemoryWorld implements Cluster {
   async resume(nodeId: string): Promise<void> {
     const node = this.node(nodeId);
     if (node.state.kind === 'paused') {
-      node.state = { kind: 'running', since: performance.now(), instance: node.state.instance };
-      node.inSyncAtMs = performance.now() + catchUpMs;
+      node.state = { kind: 'running', since: this.nowMs(), instance: node.state.instance };
+      node.inSyncAtMs = this.nowMs() + catchUpMs;
     }
   }
 
@@ -99,12 +107,12 @@ export class MemoryWorld implements Cluster {
   }
 
   async probeLink(_from: string, to: string): Promise<ProbeResult> {
-    return to === 'client' ? { outcome: 'reachable', atMs: performance.now(), evidence: 'client' } : this.probeNode(to);
+    return to === 'client' ? { outcome: 'reachable', atMs: this.nowMs(), evidence: 'client' } : this.probeNode(to);
   }
 
   async probeNode(nodeId: string): Promise<ProbeResult> {
     const { kind } = await this.state(nodeId);
-    return { outcome: kind === 'running' ? 'reachable' : 'unreachable', atMs: performance.now(), evidence: kind };
+    return { outcome: kind === 'running' ? 'reachable' : 'unreachable', atMs: this.nowMs(), evidence: kind };
   }
 
   async unsupported(): Promise<ReadonlyMap<string, string>> {
@@ -142,14 +150,12 @@ export class MemoryWorld implements Cluster {
   }
 
   partitionOf(key: string): number {
-    let hash = 7;
-    for (let index = 0; index < key.length; index++) hash = (Math.imul(hash, 31) + key.charCodeAt(index)) >>> 0;
-    return hash % (this.plan?.partitionCount ?? 1);
+    return partitionOfKey(key, this.plan?.partitionCount ?? 1);
   }
 
   private freshNode(incarnation: number): MemoryNode {
     return {
-      state: { kind: 'running', since: performance.now(), instance: `i${++this.instances}` },
+      state: { kind: 'running', since: this.nowMs(), instance: `i${++this.instances}` },
       incarnation: incarnation + 1,
       inSyncAtMs: 0,
     };
@@ -164,7 +170,8 @@ export class MemoryWorld implements Cluster {
   private running(plan: ClusterPlan): RunningSystem {
     this.plan = plan;
     const nodeIds = this.nodeIds();
-    for (let index = 0; index < plan.partitionCount; index++) {
+    // Whoever takes the cluster over finds the partitions as they stand.
+    for (let index = this.partitions.length; index < plan.partitionCount; index++) {
       this.partitions.push({
         epoch: 1,
         term: 1,
@@ -199,7 +206,7 @@ export class MemoryWorld implements Cluster {
         for (let waited = 0; waited < 2_000; waited += 5) {
           const status = this.look().partitions[partition];
           if (status?.serving === true) {
-            const completion = this.store.execute(operation, performance.now());
+            const completion = this.store.execute(operation, this.nowMs());
             await new Promise((resolve) => setImmediate(resolve));
             if (Math.random() < this.lostAnswers) return { kind: 'info', error: 'answer lost' };
             return {
@@ -229,13 +236,13 @@ export class MemoryWorld implements Cluster {
       commitSeq: 1,
       digest: `d${partition}`,
       keyCount: keys.length,
-      keys: keys.map((key) => ({ key, ...this.store.peek(key, performance.now()) })),
+      keys: keys.map((key) => ({ key, ...this.store.peek(key, this.nowMs()) })),
     };
   }
 
   /** The status now; takes note of every failover that the nodes' states imply. */
   private look(): SystemStatus {
-    const nowMs = performance.now();
+    const nowMs = this.nowMs();
     const nodeIds = this.nodeIds();
     const isAlive = (nodeId: string): boolean => this.nodes.get(nodeId)?.state.kind === 'running';
     const isInSync = (nodeId: string): boolean => isAlive(nodeId) && (this.nodes.get(nodeId)?.inSyncAtMs ?? 0) <= nowMs;
