@@ -74,9 +74,12 @@ function reasonOf(records: readonly FaultRecord[]): string {
   return 'the run ended before it was due';
 }
 
+/** "n5 killed at 47449": milliseconds of the chaos driver's own clock, which no other time of a report goes by. */
+const driverTime = / at \d+(?=;|$)/g;
+
 function evidenceOf(record: FaultRecord): { stage: string; text: string }[] {
   const text = textOf(record);
-  return text === null ? [] : [{ stage: record.step, text: text.slice(0, maxEvidenceChars) }];
+  return text === null ? [] : [{ stage: record.step, text: text.replace(driverTime, '').slice(0, maxEvidenceChars) }];
 }
 
 function textOf(record: FaultRecord): string | null {

@@ -5,13 +5,11 @@ import { encodeValue } from '../../ledger/values.ts';
 import type { LedgerReader, StoredOperation } from '../../ledger/reader.ts';
 import type { Finding as Found, Sighting as Seen } from '../../ledger/verify/finding.ts';
 import type { FindingDraft } from '../report/group-findings.ts';
-import type { KeyEvent, ReplicaAnswer, Sighting } from '../report/model-finding.ts';
+import type { Finding, KeyEvent, ReplicaAnswer, Sighting } from '../report/model-finding.ts';
 import type { EpochChange, Fault } from '../report/model-timeline.ts';
 
-/** Findings whose key's life is told; one pass over the ledger serves them all. */
-const maxTimelines = 60;
 /** Events shown of one key, around the finding. */
-const maxEvents = 60;
+const maxEvents = 40;
 /** Faults and epoch changes this long before and after a key's operations belong to its life, ms. */
 const aroundMs = 5_000;
 
@@ -25,24 +23,30 @@ export interface FindingContext {
 const versionText = (version: readonly [number, number] | null): string | null =>
   version === null ? null : `${version[0]}.${version[1]}`;
 
-/** Drafts in the order given; ids number them. */
-export function findingDrafts(findings: readonly Found[], context: FindingContext): FindingDraft[] {
-  const keys = [...new Set(findings.flatMap((finding) => (finding.key === null ? [] : [finding.key])))].slice(
-    0,
-    maxTimelines,
+/** Drafts in the order given, their lives untold yet; ids number them. */
+export const findingDrafts = (findings: readonly Found[], context: FindingContext): FindingDraft[] =>
+  findings.map((finding, index) => draftOf(finding, `L${index + 1}`, context));
+
+/** The findings that are listed, each with the life of its key. One pass over the ledger serves them all. */
+export function withLives(listed: readonly Finding[], found: readonly Found[], context: FindingContext): Finding[] {
+  const wanted = new Set(listed.map((finding) => finding.key));
+  const keyIds = new Set(
+    found.flatMap(({ key, keyId }) => (keyId !== null && key !== null && wanted.has(key) ? [keyId] : [])),
   );
-  const lives = keyLives(keys, findings, context);
-  return findings.map((finding, index) => draftOf(finding, `L${index + 1}`, lives, context));
+  if (keyIds.size === 0) return [...listed];
+  const lives = Map.groupBy(
+    context.reader.operations(`WHERE key_id IN (${[...keyIds].join(',')})`),
+    (operation) => operation.key,
+  );
+  return listed.map((finding): Finding => {
+    const life = lives.get(finding.key) ?? [];
+    return life.length === 0 ? finding : { ...finding, timeline: timelineOf(life, finding, context) };
+  });
 }
 
-function draftOf(
-  finding: Found,
-  id: string,
-  lives: ReadonlyMap<string, readonly StoredOperation[]>,
-  context: FindingContext,
-): FindingDraft {
+function draftOf(finding: Found, id: string, context: FindingContext): FindingDraft {
   const { operation } = finding;
-  const draft = {
+  return {
     id,
     kind: finding.kind,
     key: finding.key ?? '',
@@ -73,11 +77,7 @@ function draftOf(
       value: valueOf(context.runTag, replica.observed, null),
       version: versionText(replica.version),
     })),
-  };
-  const life = finding.key === null ? undefined : lives.get(finding.key);
-  return {
-    ...draft,
-    timeline: life === undefined ? [] : timelineOf(life, draft.partition, draft.operation.invokedAtMs, context),
+    timeline: [],
   };
 }
 
@@ -113,29 +113,12 @@ function valueOf(runTag: string, observed: number | null, sum: number | null): s
   return encodeValue(runTag, observed, 0);
 }
 
-/** Every operation of these keys, in one pass. */
-function keyLives(
-  keys: readonly string[],
-  findings: readonly Found[],
-  { reader }: FindingContext,
-): ReadonlyMap<string, readonly StoredOperation[]> {
-  if (keys.length === 0) return new Map();
-  const wanted = new Set(keys);
-  const keyIds = new Set(
-    findings.flatMap((finding) =>
-      finding.keyId !== null && finding.key !== null && wanted.has(finding.key) ? [finding.keyId] : [],
-    ),
-  );
-  return Map.groupBy(reader.operations(`WHERE key_id IN (${[...keyIds].join(',')})`), (operation) => operation.key);
-}
-
-function timelineOf(
-  life: readonly StoredOperation[],
-  partition: number | null,
-  aroundAtMs: number,
-  context: FindingContext,
-): KeyEvent[] {
-  const events = life.map((operation) => operationEvent(operation, context.runTag));
+function timelineOf(life: readonly StoredOperation[], finding: Finding, context: FindingContext): KeyEvent[] {
+  const { partition } = finding;
+  const events = [
+    ...life.map((operation) => operationEvent(operation, context.runTag)),
+    ...[finding.lastSeen, finding.firstMissed].flatMap(readBackEvent),
+  ];
   const fromMs = Math.min(...events.map((event) => event.atMs)) - aroundMs;
   const toMs = Math.max(...events.map((event) => event.endMs ?? event.atMs)) + aroundMs;
   const inside = (atMs: number | null): atMs is number => atMs !== null && atMs >= fromMs && atMs <= toMs;
@@ -175,11 +158,22 @@ function timelineOf(
       epoch: change.epoch,
     });
   }
-  // The events nearest to the finding, in the order of time.
-  const near = events
-    .toSorted((a, b) => Math.abs(a.atMs - aroundAtMs) - Math.abs(b.atMs - aroundAtMs))
-    .slice(0, maxEvents);
+  // The events nearest to the write, to the last look that saw it and to the first that did not, in the order of time.
+  const moments = [finding.operation.invokedAtMs, finding.lastSeen?.atMs, finding.firstMissed?.atMs].filter(
+    (atMs) => atMs !== undefined,
+  );
+  const distance = ({ atMs }: KeyEvent): number => Math.min(...moments.map((moment) => Math.abs(moment - atMs)));
+  const near = events.toSorted((a, b) => distance(a) - distance(b)).slice(0, maxEvents);
   return near.toSorted((a, b) => a.atMs - b.atMs);
+}
+
+/** A look that was no operation of the run: the read-back. */
+function readBackEvent(seen: Sighting | null): KeyEvent[] {
+  if (seen === null || seen.operationId !== null) return [];
+  const { atMs, node, epoch, value } = seen;
+  return [
+    { kind: 'read-back', atMs, endMs: null, outcome: 'ok', text: `read-back: ${value ?? 'absent'}`, node, epoch },
+  ];
 }
 
 function operationEvent(operation: StoredOperation, runTag: string): KeyEvent {
@@ -199,7 +193,7 @@ function operationEvent(operation: StoredOperation, runTag: string): KeyEvent {
     atMs: invokeNs / 1e6,
     endMs: returnNs === null ? null : returnNs / 1e6,
     outcome,
-    text: `${f} #${operationId} by session ${operation.session}: ${outcome}${shown === '' ? '' : ` ${shown}`}${why}`,
+    text: `${f} #${operationId} by session ${operation.session}${shown === '' ? '' : `: ${shown}`}${why}`,
     node,
     epoch,
   };

@@ -1,7 +1,9 @@
 /** The promises that a run puts to the test, each with what became of it. */
 import type { FindingKind } from '../../ledger/verify/finding.ts';
 import type { Judgement } from '../../ledger/verify/judge.ts';
+import { countFindings } from '../report/finding-words.ts';
 import type { RunPromise } from '../report/model.ts';
+import { listWords } from '../report/text.ts';
 import { type Meta, settingsOf, textOf } from './head-part.ts';
 
 interface Promised {
@@ -11,6 +13,8 @@ interface Promised {
   readonly kinds: readonly FindingKind[];
   /** What it was tested by, or why it was not. */
   readonly tested: (judgement: Judgement, workload: string) => string | null;
+  /** Why it was not, where it is not the workload's doing. */
+  readonly untested?: string;
 }
 
 const count = (value: number, noun: string): string =>
@@ -54,6 +58,7 @@ const promised: readonly Promised[] = [
     kinds: ['diverged'],
     tested: ({ counts }) =>
       counts.replicasAsked > 0 ? `${counts.replicasAnswered} of ${counts.replicasAsked} answers of replicas` : null,
+    untested: 'no replica was asked for its copy',
   },
   {
     id: 'fencing',
@@ -78,12 +83,19 @@ const promised: readonly Promised[] = [
 /** One entry per promise. A finding of kind `unknown` leaves linearizability unknown. */
 export function promisesOf(judgement: Judgement, meta: Meta): RunPromise[] {
   const workload = textOf(settingsOf(meta)['workload']);
-  return promised.map(({ id, title, kinds, tested }) => {
-    const broken = kinds.reduce((sum, kind) => sum + (judgement.totals.get(kind) ?? 0), 0);
+  return promised.map(({ id, title, kinds, tested, untested }) => {
+    const found = kinds.map((kind): [FindingKind, number] => [kind, judgement.totals.get(kind) ?? 0]);
+    const broken = found.filter(([, total]) => total > 0);
     const detail = tested(judgement, workload);
-    if (broken > 0) return { id, title, outcome: 'broken', detail: count(broken, 'finding') };
+    if (broken.length > 0)
+      return {
+        id,
+        title,
+        outcome: 'broken',
+        detail: listWords(broken.map(([kind, total]) => countFindings(kind, total))),
+      };
     if (detail === null)
-      return { id, title, outcome: 'not-tested', detail: 'the workload had nothing that could show it' };
+      return { id, title, outcome: 'not-tested', detail: untested ?? 'the workload had nothing that could show it' };
     if (id === 'linearizability' && judgement.counts.undecidedCount > 0)
       return { id, title, outcome: 'unknown', detail: `${count(judgement.counts.undecidedCount, 'key')} not decided` };
     return { id, title, outcome: 'held', detail };

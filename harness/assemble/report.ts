@@ -15,7 +15,7 @@ import type { VerdictReason } from '../verdict.ts';
 import { isIncomplete, missingFromRun } from './evidence-part.ts';
 import { FaultAcks } from './fault-acks.ts';
 import { faultPart, type FaultPart } from './fault-part.ts';
-import { findingDrafts } from './finding-part.ts';
+import { type FindingContext, findingDrafts, withLives } from './finding-part.ts';
 import {
   factsOf,
   hostPart,
@@ -77,7 +77,7 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
   const load = phases.find((phase) => phase.name === 'load');
   const canary = canaryPart(judgement, end);
   const runTag = textOf(meta('runTag'));
-  const drafts = findingDrafts(judgement.findings, { reader, runTag, faults: part.faults, epochs });
+  const findings = findingsOf(judgement, { reader, runTag, faults: part.faults, epochs });
   const { counts, strength } = judgement;
   const report: RunReport = {
     ...emptyReport(),
@@ -115,7 +115,7 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
     overlapShare: part.summary.overlapShare,
     epochs,
     nodes: nodeLanes(nodeIdsOf(part, epochs, meta), part.faults, [...reader.incarnations()], endNs / 1e6),
-    findings: withTotals(groupFindings(drafts, { faults: part.faults, epochs }), judgement),
+    findings,
     recovery: recoveryOf(part.faults, reach, changes),
     coverage: part.coverage,
     canary,
@@ -188,10 +188,16 @@ function canaryPart(judgement: Judgement, end: RunEnd): RunReport['canary'] {
   return { outcome: canary.outcome === 'caught' && seen === end.canaryDeleted.length ? 'caught' : 'missed', checks };
 }
 
-/** The judge counts every finding; the list holds the first ones. */
-function withTotals(findings: RunReport['findings'], judgement: Judgement): RunReport['findings'] {
+/** The judge counts every finding; the list holds the first ones. Only what is listed has the life of its key told. */
+function findingsOf(judgement: Judgement, context: FindingContext): RunReport['findings'] {
   const totals = [...judgement.totals].map(([kind, count]) => ({ kind, count }));
-  return { ...findings, total: totals.reduce((sum, each) => sum + each.count, 0), totals };
+  const grouped = groupFindings(findingDrafts(judgement.findings, context), context);
+  return {
+    ...grouped,
+    items: withLives(grouped.items, judgement.findings, context),
+    total: totals.reduce((sum, each) => sum + each.count, 0),
+    totals,
+  };
 }
 
 function endOf(meta: Meta, phases: RunReport['phases'], lastNs: number): number {

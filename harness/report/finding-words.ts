@@ -1,5 +1,5 @@
 /** Words for findings and faults, the same in every output. Pure: the browser part uses it too. */
-import type { Fault } from './model-timeline.ts';
+import type { EpochChange, Fault } from './model-timeline.ts';
 import type { Finding, FindingKind, ReplicaAnswer, Sighting } from './model-finding.ts';
 import { formatDuration, formatOffset, listWords, plural, shortened, visible } from './text.ts';
 
@@ -45,10 +45,10 @@ const faultNouns: Readonly<Record<string, string>> = {
   clock: 'clock jump',
 };
 
-/** "kill of n2 (F12)", "partition of n1 and n3 (F3)". */
+/** "kill of n2 (fault F12)", "partition of n1 and n3 (fault F3)": a bare e3 beside epochs reads as one. */
 export function faultName(fault: Fault): string {
   const targets = fault.targets.length === 0 ? '' : ` of ${listWords(fault.targets.map(visible))}`;
-  return `${faultNouns[fault.kind] ?? visible(fault.kind)}${targets} (${visible(fault.id)})`;
+  return `${faultNouns[fault.kind] ?? visible(fault.kind)}${targets} (fault ${visible(fault.id)})`;
 }
 
 /** "n1: absent", for one replica's answer now. */
@@ -96,7 +96,7 @@ export function whereNow(replicas: readonly ReplicaAnswer[]): string {
 /** "at +0:12:03.120 by session 7 through n3 (epoch 9): absent". */
 export function sightingWords(sighting: Sighting): string {
   const parts = [`at ${formatOffset(sighting.atMs, true)}`];
-  if (sighting.session !== null) parts.push(`by session ${sighting.session}`);
+  parts.push(sighting.session === null ? 'by the read-back' : `by session ${sighting.session}`);
   if (sighting.node !== null) parts.push(`from ${visible(sighting.node)}`);
   if (sighting.epoch !== null) parts.push(`(epoch ${sighting.epoch})`);
   return `${parts.join(' ')}: ${sighting.value === null ? 'absent' : shortened(sighting.value, 60)}`;
@@ -115,24 +115,58 @@ function acknowledgement(finding: Finding): string {
   return `${subject} by session ${operation.session} ${verb} at ${formatOffset(operation.acknowledgedAtMs, true)}${by}${under}${where} (${plural(operation.attempts, 'attempt')})`;
 }
 
-/** The story of one finding in two to four sentences, in the order in which it happened. */
-export function explainFinding(finding: Finding, faults: ReadonlyMap<string, Fault>, cause: Fault | null): string[] {
-  const sentences = [`${acknowledgement(finding)}.`];
+/** What happened around a finding, besides the finding itself. */
+export interface Surroundings {
+  readonly faults: ReadonlyMap<string, Fault>;
+  readonly cause: Fault | null;
+  readonly epochs: readonly EpochChange[];
+}
+
+/** Failovers and handoffs named in a story; more are counted. */
+const movesTold = 3;
+
+/** Where the partition went between the write (or the last look that saw it) and the look that missed it. */
+function moveSentences(finding: Finding, epochs: readonly EpochChange[]): { atMs: number; text: string }[] {
+  const fromMs = Math.max(finding.operation.invokedAtMs, finding.lastSeen?.atMs ?? 0);
+  const toMs = finding.firstMissed?.atMs ?? -Infinity;
+  const moves = epochs.filter(
+    ({ kind, partition, atMs }) => kind !== 'edge' && partition === finding.partition && atMs >= fromMs && atMs <= toMs,
+  );
+  const told = moves.slice(0, movesTold).map(({ atMs, kind, owner, epoch, partition }) => ({
+    atMs,
+    text: `The ${kind} of partition ${partition}${owner === null ? '' : ` to ${visible(owner)}`} (epoch ${epoch}) came at ${formatOffset(atMs, true)}.`,
+  }));
+  const next = moves[movesTold];
+  if (next !== undefined)
+    told.push({
+      atMs: next.atMs,
+      text: `${plural(moves.length - movesTold, 'more move')} of that partition followed.`,
+    });
+  return told;
+}
+
+/** The story of one finding in a few sentences, in the order in which it happened. */
+export function explainFinding(finding: Finding, { faults, cause, epochs }: Surroundings): string[] {
   const moment = finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
+  const told = [{ atMs: moment, text: `${acknowledgement(finding)}.` }];
+  const others = finding.openFaults.filter((id) => id !== cause?.id).map((id) => faults.get(id));
+  const names = others.filter((fault) => fault !== undefined).map(faultName);
   const injectedMs = cause?.stages.injectedMs ?? null;
   if (cause !== null && injectedMs !== null) {
     const distance = formatDuration(Math.abs(injectedMs - moment));
-    sentences.push(
+    const text =
       injectedMs >= moment
-        ? `The ${faultName(cause)} began ${distance} later.`
-        : `The ${faultName(cause)} had begun ${distance} earlier.`,
-    );
+        ? `The ${faultName(cause)} began at ${formatOffset(injectedMs, true)}, ${distance} after that.`
+        : `The ${faultName(cause)} had begun at ${formatOffset(injectedMs, true)}, ${distance} before that.`;
+    told.push({ atMs: Math.max(injectedMs, moment), text });
   }
-  const others = finding.openFaults.filter((id) => id !== cause?.id).map((id) => faults.get(id));
-  const names = others.filter((fault) => fault !== undefined).map(faultName);
-  if (names.length > 0) sentences.push(`Also open at that moment: ${listWords(names)}.`);
-  if (finding.lastSeen !== null) sentences.push(`Last read that saw it: ${sightingWords(finding.lastSeen)}.`);
-  if (finding.firstMissed !== null) sentences.push(`First that did not: ${sightingWords(finding.firstMissed)}.`);
-  if (finding.replicas.length > 0) sentences.push(`Now: ${whereNow(finding.replicas)}.`);
-  return sentences;
+  if (names.length > 0) told.push({ atMs: moment, text: `Open at that moment: ${listWords(names)}.` });
+  const { lastSeen, firstMissed } = finding;
+  if (lastSeen !== null) told.push({ atMs: lastSeen.atMs, text: `Last read that saw it: ${sightingWords(lastSeen)}.` });
+  told.push(...moveSentences(finding, epochs));
+  if (firstMissed !== null)
+    told.push({ atMs: firstMissed.atMs, text: `First that did not: ${sightingWords(firstMissed)}.` });
+  const sentences = told.toSorted((a, b) => a.atMs - b.atMs).map(({ text }) => text);
+  const isPlaced = finding.replicas.length > 0 || finding.kind === 'lost';
+  return isPlaced ? [...sentences, `Now: ${whereNow(finding.replicas)}.`] : sentences;
 }

@@ -22,7 +22,7 @@ export interface LossLine {
   readonly sentence: string;
   readonly under: string;
   readonly whereNow: string;
-  /** First listed finding of the group, to click to; null when none is listed. */
+  /** The finding to click to: the first of the group that was seen and then missed, else its first; null when none is listed. */
   readonly findingId: string | null;
   readonly groupId: string;
 }
@@ -47,6 +47,8 @@ export interface FirstScreen {
 
 /** Cause groups on the first screen. */
 const groupsShown = 3;
+/** Kinds of finding besides losses that the headline counts by name; the rest are summed. */
+const otherKindsNamed = 2;
 
 const words: Readonly<Record<VerdictKind, { tone: Tone; sign: string; word: string }>> = {
   certified: { tone: 'good', sign: '✓', word: 'CERTIFIED' },
@@ -66,7 +68,9 @@ const bound = (value: number): string =>
 /** How strong the certificate is, in words; the per-failover bound first (DESIGN §9). */
 export function strengthWords(strength: Strength): string[] {
   const lines: string[] = [];
-  if (strength.perFailoverBound95 !== null) {
+  if (strength.perFailoverBound95 !== null && strength.perFailoverBound95 >= 1) {
+    lines.push(`${plural(strength.failovers, 'failover')}: too few to bound anything; finding nothing says little.`);
+  } else if (strength.perFailoverBound95 !== null) {
     lines.push(
       `A failover loses an acknowledged write with a probability below ${bound(strength.perFailoverBound95)} (95 % confidence, ${plural(strength.failovers, 'failover')}, taken as alike and independent).`,
     );
@@ -75,7 +79,11 @@ export function strengthWords(strength: Strength): string[] {
       `No bound is claimed: a bound needs a certified run (this one saw ${plural(strength.failovers, 'failover')}).`,
     );
   }
-  if (strength.perIncidentBound95 !== null) {
+  if (strength.perIncidentBound95 !== null && strength.perIncidentBound95 >= 1) {
+    lines.push(
+      `One dead node moves many partitions at once: all failovers of one moment counted as one, these are ${plural(strength.incidents, 'incident')}, too few for a bound.`,
+    );
+  } else if (strength.perIncidentBound95 !== null) {
     lines.push(
       `One dead node moves many partitions at once: with all failovers of one moment counted as one, below ${bound(strength.perIncidentBound95)} (${plural(strength.incidents, 'incident')}).`,
     );
@@ -94,8 +102,11 @@ export function strengthWords(strength: Strength): string[] {
 /** "37 acknowledged writes were lost; also 4 stale reads"; null without findings. */
 function violatedHeadline(report: RunReport): string | null {
   const lost = report.findings.totals.find(({ kind }) => kind === 'lost')?.count ?? 0;
-  const others = report.findings.totals.filter(({ kind }) => kind !== 'lost');
-  const found = listWords(others.map(({ kind, count }) => countFindings(kind, count)));
+  const others = report.findings.totals.filter(({ kind }) => kind !== 'lost').toSorted((a, b) => b.count - a.count);
+  const counted = others.map(({ kind, count }) => countFindings(kind, count));
+  const rest = others.slice(otherKindsNamed).reduce((sum, { count }) => sum + count, 0);
+  const shown = counted.slice(0, otherKindsNamed);
+  const found = listWords(rest === 0 ? shown : [...shown, `${plural(rest, 'finding')} of other kinds`]);
   if (lost === 0) return found === '' ? null : `No write is known to be lost, but a promise was broken: ${found}`;
   const sentence = `${plural(lost, 'acknowledged write')} ${lost === 1 ? 'was' : 'were'} lost`;
   return found === '' ? sentence : `${sentence}; also ${found}`;
@@ -178,6 +189,18 @@ function facts(report: RunReport): FirstScreen['facts'] {
   ];
 }
 
+/** "Partition 7 is Degraded at the end." per partition becomes one line per state; every other reason stays as it is. */
+export function gathered(reasons: readonly string[]): string[] {
+  const ends = (reason: string): RegExpExecArray | null => /^Partition (\d+) (is \w+ at the end)\.$/.exec(reason);
+  const states = Map.groupBy(reasons, (reason) => ends(reason)?.[2] ?? reason);
+  return [...states].map(([state, members]) => {
+    const [first = ''] = members;
+    if (members.length === 1) return first;
+    const names = members.map((reason) => ends(reason)?.[1] ?? '');
+    return `${formatCount(members.length)} partitions: each ${state} (${listWords(names, 8)}).`;
+  });
+}
+
 /** "+0:06:06 (03:18:10 UTC)". */
 function when(report: RunReport, atMs: number | null): string {
   return atMs === null ? '' : `from ${formatOffset(atMs)} (${formatWall(report.run.startedAt, atMs).slice(11)} UTC)`;
@@ -193,13 +216,16 @@ function losses(report: RunReport): LossLine[] {
       group.epochs.length === 0
         ? ''
         : `epoch${group.epochs.length === 1 ? '' : 's'} ${listWords(group.epochs.map(String), 6)}`;
-    const nodes =
-      group.nodes.length === 0 ? '' : `${findingVerb(group.kind)} by ${listWords(group.nodes.map(visible))}`;
+    const nodes = group.nodes.length === 0 ? '' : `by ${listWords(group.nodes.map(visible))}`;
+    const done = [nodes, epochs === '' ? '' : `under ${epochs}`].filter((part) => part !== '').join(' ');
+    const answered = done === '' ? '' : `${findingVerb(group.kind)} ${done}`;
+    const items = report.findings.items.filter((item) => item.group === group.id);
+    const telling = items.find((item) => item.lastSeen !== null && item.firstMissed !== null);
     return {
       sentence: group.sentence,
-      under: [when(report, group.firstAtMs), nodes, epochs, partitions].filter((part) => part !== '').join(' · '),
+      under: [when(report, group.firstAtMs), answered, partitions].filter((part) => part !== '').join(' · '),
       whereNow: group.whereNow,
-      findingId: report.findings.items.find((item) => item.group === group.id)?.id ?? null,
+      findingId: (telling ?? items[0])?.id ?? null,
       groupId: group.id,
     };
   });
@@ -231,7 +257,7 @@ export function firstScreen(report: RunReport): FirstScreen {
     strength: strengthWords(report.strength),
     losses: losses(report),
     moreLosses: more > 0 ? `and ${plural(more, 'more group')} by cause` : null,
-    missing: report.verdict.missing.filter((one) => one !== report.verdict.headline),
+    missing: gathered(report.verdict.missing.filter((one) => !report.verdict.headline.includes(one))),
     facts: facts(report),
     replay: report.run.replay,
   };

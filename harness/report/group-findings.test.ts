@@ -31,7 +31,7 @@ describe('groupFindings', () => {
     const { groups, items } = groupFindings(lost(near, 37), { faults: [elsewhere, near], epochs: [] });
     expect(groups).toHaveLength(1);
     expect(groups[0]?.sentence).toMatch(
-      /^37 of 37 lost writes were acknowledged ≤ \d+ ms before the kill of n2 \(F2\)$/,
+      /^37 of 37 lost writes were acknowledged ≤ \d+ ms before the kill of n2 \(fault F2\)$/,
     );
     const longest = Math.max(...items.map((item) => 60_000 - (item.operation.acknowledgedAtMs ?? 0)));
     expect(groups[0]?.sentence).toContain(`≤ ${longest} ms`);
@@ -46,7 +46,33 @@ describe('groupFindings', () => {
       epochs: [],
     });
     expect(groups[0]?.faultId).toBeNull();
-    expect(groups[0]?.sentence).toContain('no fault and no failover');
+    expect(groups[0]?.sentence).toContain('away from any fault and failover');
+  });
+
+  it('blames no fault that was over when a read still saw the write', () => {
+    const [draft] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
+    const seen = { atMs: 70_000, operationId: 9, session: 1, value: 'v', version: '1.1', node: 'n2', epoch: 4 };
+    const finding: FindingDraft = { ...draft, lastSeen: seen, firstMissed: { ...seen, atMs: 80_000, value: null } };
+    const { groups } = groupFindings([finding], {
+      faults: [kill('F2', 'n2', 60_000), kill('F3', 'n2', 75_000)],
+      epochs: [],
+    });
+    expect(groups[0]?.faultId).toBe('F3');
+    expect(groups[0]?.sentence).toContain('before the kill of n2 (fault F3)');
+  });
+
+  it('names no cause for a sum, which tells that an addition is missing but not which', () => {
+    const fault = kill('F2', 'n2', 60_000);
+    const sums = lost(fault, 3).map((draft): FindingDraft => ({
+      ...draft,
+      operation: { ...draft.operation, f: 'add' },
+    }));
+    const { groups } = groupFindings([...sums, ...lost(fault, 1)], { faults: [fault], epochs: [] });
+    expect(groups.map((group) => [group.count, group.faultId])).toEqual([
+      [1, 'F2'],
+      [3, null],
+    ]);
+    expect(groups[1]?.sentence).toContain('3 of 4 lost writes were found by a sum that came out too low');
   });
 
   it('falls back to the next failover of the partition', () => {
@@ -79,7 +105,7 @@ describe('groupFindings', () => {
     );
     // Somebody who never was primary was not replaced: any member may answer for it.
     const other = groupFindings([{ ...finding, node: 'n2' }], { faults: [], epochs: [first, away] });
-    expect(other.groups[0]?.sentence).toContain('no fault and no failover');
+    expect(other.groups[0]?.sentence).toContain('away from any fault and failover');
   });
 
   it('counts before the cap, and keeps some of every group', () => {

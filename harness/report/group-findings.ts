@@ -37,16 +37,28 @@ type Cause =
   | { readonly kind: 'epoch'; readonly change: EpochChange; readonly distanceMs: number }
   /** The node that answered had been replaced as primary by then. */
   | { readonly kind: 'replaced'; readonly change: EpochChange; readonly distanceMs: number }
+  | { readonly kind: 'sum' }
   | { readonly kind: 'none' };
 
 const momentOf = (finding: FindingDraft): number => finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
 
+/** The value was still there then: what caused the finding came later, or was going on. */
+const aliveOf = (finding: FindingDraft): number => Math.max(momentOf(finding), finding.lastSeen?.atMs ?? 0);
+
+/** What was over by then is not the cause. */
+const sinceOf = (finding: FindingDraft): number =>
+  finding.lastSeen === null ? finding.operation.invokedAtMs : aliveOf(finding);
+
 function horizonOf(finding: FindingDraft): number {
-  const latest = momentOf(finding) + causeWindowMs;
+  const latest = aliveOf(finding) + causeWindowMs;
   return finding.firstMissed === null
     ? latest
     : Math.min(latest, Math.max(finding.firstMissed.atMs, momentOf(finding)));
 }
+
+/** A sum tells that an addition is missing, not which: the one that it names is only the last that had to be in it. */
+const isSum = ({ kind, operation }: FindingDraft): boolean =>
+  operation.f === 'add' && (kind === 'lost' || kind === 'stale' || kind === 'diverged');
 
 /** Higher is closer: the acknowledging node hit, then the partition, then a node that holds a copy. */
 function nearness(finding: FindingDraft, fault: Fault): number {
@@ -57,12 +69,13 @@ function nearness(finding: FindingDraft, fault: Fault): number {
 
 function faultCause(finding: FindingDraft, applied: readonly Fault[]): Cause | null {
   const moment = momentOf(finding);
+  const since = sinceOf(finding);
   const horizon = horizonOf(finding);
   let best: { fault: Fault; score: number; distanceMs: number } | null = null;
   for (const fault of applied) {
     const fromMs = present(fault.stages.injectedMs, 'injection of an applied fault');
     if (fromMs > horizon) break;
-    if ((fault.stages.healedMs ?? Infinity) < finding.operation.invokedAtMs) continue;
+    if ((fault.stages.healedMs ?? Infinity) < since) continue;
     const score = nearness(finding, fault);
     const distanceMs = Math.abs(fromMs - moment);
     if (best === null || score > best.score || (score === best.score && distanceMs < best.distanceMs)) {
@@ -76,9 +89,10 @@ function faultCause(finding: FindingDraft, applied: readonly Fault[]): Cause | n
 
 function epochCause(finding: FindingDraft, moves: readonly EpochChange[]): Cause {
   const moment = momentOf(finding);
+  const since = sinceOf(finding);
   const horizon = horizonOf(finding);
   for (const change of moves) {
-    if (change.partition !== finding.partition || change.atMs < finding.operation.invokedAtMs) continue;
+    if (change.partition !== finding.partition || change.atMs < since) continue;
     if (change.atMs > horizon) break;
     return { kind: 'epoch', change, distanceMs: Math.max(0, change.atMs - moment) };
   }
@@ -100,6 +114,16 @@ function replacedCause(
   return { kind: 'replaced', change: last, distanceMs: moment - last.atMs };
 }
 
+function causeOf(
+  finding: FindingDraft,
+  applied: readonly Fault[],
+  moves: readonly EpochChange[],
+  all: readonly EpochChange[],
+): Cause {
+  if (isSum(finding)) return { kind: 'sum' };
+  return faultCause(finding, applied) ?? replacedCause(finding, moves, all) ?? epochCause(finding, moves);
+}
+
 function causeKey(kind: FindingKind, cause: Cause): string {
   switch (cause.kind) {
     case 'fault':
@@ -107,8 +131,9 @@ function causeKey(kind: FindingKind, cause: Cause): string {
     case 'epoch':
     case 'replaced':
       return `${kind}|${cause.kind}|${cause.change.partition}|${cause.change.epoch}`;
+    case 'sum':
     case 'none':
-      return `${kind}|none`;
+      return `${kind}|${cause.kind}`;
   }
 }
 
@@ -130,8 +155,10 @@ function causeWords(kind: FindingKind, cause: Cause, distanceMs: number): string
       const owner = change.owner === null ? 'it had lost the partition' : `${change.owner} had replaced it`;
       return `${verb} by a former primary, ≤ ${distance} after ${owner} in partition ${change.partition} (epoch ${change.epoch})`;
     }
+    case 'sum':
+      return 'found by a sum that came out too low: which of the earlier additions is missing, and since when, a sum does not tell';
     case 'none':
-      return `${verb} with no fault and no failover within ${formatDuration(causeWindowMs)}`;
+      return `${verb} away from any fault and failover: none was open, and none began within ${formatDuration(causeWindowMs)} or before it was noticed`;
   }
 }
 
@@ -157,13 +184,15 @@ function whereNowOf(members: readonly FindingDraft[]): string {
   for (const { replicas } of members) {
     const holders = replicas.filter((replica) => replica.answer === 'has-it').map((replica) => visible(replica.node));
     const unanswered = replicas.filter((replica) => replica.answer === 'no-answer').length;
-    if (unanswered > 0) silent++;
+    if (unanswered > 0 && unanswered < replicas.length) silent++;
     const place =
       holders.length > 0
         ? `on ${listWords(holders)} only`
-        : unanswered === replicas.length
-          ? 'unknown'
-          : 'on no replica';
+        : replicas.length === 0
+          ? 'at a place unknown: no replica was asked'
+          : unanswered === replicas.length
+            ? 'at a place unknown: no replica answered'
+            : 'on no replica';
     counts.set(place, (counts.get(place) ?? 0) + 1);
   }
   const sorted = [...counts].toSorted((a, b) => b[1] - a[1]);
@@ -213,7 +242,7 @@ function takeInTurns(groups: readonly (readonly Finding[])[], cap: number): Find
   return taken;
 }
 
-/** The `findings` part of the report from all findings of the run: totals, groups (losses first, then the largest), capped items. */
+/** The `findings` part of the report from all findings of the run: totals, groups (losses first, those with a cause before others, then the largest), capped items. */
 export function groupFindings(drafts: readonly FindingDraft[], context: CauseContext): RunReport['findings'] {
   const applied = context.faults
     .filter((fault) => fault.stages.injectedMs !== null)
@@ -223,10 +252,9 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
   const gathered = new Map<string, Gathered>();
   for (const finding of drafts) {
     totals.set(finding.kind, (totals.get(finding.kind) ?? 0) + 1);
-    const cause =
-      faultCause(finding, applied) ?? replacedCause(finding, moves, context.epochs) ?? epochCause(finding, moves);
+    const cause = causeOf(finding, applied, moves, context.epochs);
     const key = causeKey(finding.kind, cause);
-    const distanceMs = cause.kind === 'none' ? 0 : cause.distanceMs;
+    const distanceMs = cause.kind === 'none' || cause.kind === 'sum' ? 0 : cause.distanceMs;
     const group = gathered.get(key);
     if (group === undefined) gathered.set(key, { cause, distanceMs, members: [finding] });
     else {
@@ -234,7 +262,8 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
       group.members.push(finding);
     }
   }
-  const rank = (group: Gathered): number => (group.members[0]?.kind === 'lost' ? 0 : 1);
+  const named = (cause: Cause): boolean => cause.kind !== 'sum' && cause.kind !== 'none';
+  const rank = ({ members, cause }: Gathered): number => (members[0]?.kind === 'lost' ? (named(cause) ? 0 : 1) : 2);
   const ordered = [...gathered.values()].toSorted((a, b) => rank(a) - rank(b) || b.members.length - a.members.length);
   const groups = ordered.map((group, index) =>
     toGroup(`C${index + 1}`, group, totals.get(present(group.members[0], 'member').kind) ?? 0),

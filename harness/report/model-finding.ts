@@ -100,7 +100,7 @@ export const findingShape = z.strictObject({
 export const causeGroupShape = z.strictObject({
   id: z.string(),
   kind: findingKindShape,
-  /** "37 of 37 lost writes were acknowledged ≤ 340 ms before the kill of n2 (F12)". */
+  /** "37 of 37 lost writes were acknowledged ≤ 340 ms before the kill of n2 (fault F12)". */
   sentence: z.string(),
   /** Where the values are now, over the whole group. */
   whereNow: z.string(),

@@ -165,7 +165,7 @@ describe.skipIf(missing)(
       await page.locator('#filter').fill('no such key');
       expect(await page.locator('#findings').innerText()).toContain('No listed finding matches');
       await page.getByRole('button', { name: 'Show F3 on the time line' }).click();
-      expect(await page.locator('.readout').innerText()).toContain('(F3)');
+      expect(await page.locator('.readout').innerText()).toContain('(fault F3)');
       await page.evaluate("location.hash = '#/finding/NOPE'");
       await expect.poll(() => page.locator('#detail').innerText()).toContain('No finding NOPE is listed');
       expect(problems).toEqual([]);

@@ -34,10 +34,13 @@ export function escapeMarkup(text: string): string {
   return visible(text).replace(/[&<>"']/g, (character) => markup[character] ?? character);
 }
 
-/** For a Markdown line or table cell: whatever could be markup becomes an entity, which CommonMark never reads as markup. */
+/**
+ * For a Markdown line or table cell: whatever could be markup becomes an entity, which CommonMark never reads as markup.
+ * Round brackets stay: without square ones they make no link, and a raw report.md stays legible.
+ */
 export function escapeMarkdown(text: string): string {
   return visible(text)
-    .replace(/[\\`*_{}[\]<>()#|!~&@$]/g, (character) => `&#${character.charCodeAt(0)};`)
+    .replace(/[\\`*_{}[\]<>#|!~&@$]/g, (character) => `&#${character.charCodeAt(0)};`)
     .replace(/:\/\//g, '&#58;//')
     .replace(/www\./gi, (found) => `${found.slice(0, 3)}&#46;`);
 }

@@ -54,7 +54,20 @@ async function settled(state: RunState, active: ActiveRun): Promise<SystemStatus
     verdict: 'not-recovered',
     reason: `The cluster was not healthy ${limitMs / 1_000} s after the last heal: ${reason}.`,
   });
-  return null;
+  const isHurried = state.world.interruption.early.aborted;
+  return end.kind === 'done' && end.value.kind === 'not-settled' && !isHurried ? unsettled(end.value.status) : null;
+}
+
+/**
+ * Whom to ask in a cluster that did not settle: where a value is matters most there. Only members that are in sync now are held to
+ * have everything; the others are named in the certificate as not asked.
+ */
+function unsettled(status: SystemStatus | null): SystemStatus | null {
+  if (status === null) return null;
+  const partitions = status.partitions
+    .filter((partition) => partition.serving)
+    .map((partition) => ({ ...partition, replicas: partition.replicas.filter((id) => partition.inSync.includes(id)) }));
+  return { ...status, partitions };
 }
 
 async function canary(state: RunState, active: ActiveRun): Promise<void> {

@@ -8,7 +8,8 @@ const calmMs = 1_000;
 
 export type Settled =
   | { readonly kind: 'settled'; readonly status: SystemStatus; readonly afterMs: number }
-  | { readonly kind: 'not-settled'; readonly reason: string };
+  /** `status` is the last that was told, null when none was. */
+  | { readonly kind: 'not-settled'; readonly reason: string; readonly status: SystemStatus | null };
 
 /** One sentence that says what keeps the status from being healthy, or null when it is. */
 export function unhealthyReason(status: SystemStatus | null): string | null {
@@ -47,7 +48,7 @@ export async function settle(
       return { kind: 'settled', status, afterMs: healthySinceMs - startedMs };
     }
     if (nowMs - startedMs > limitMs || signal?.aborted === true) {
-      return { kind: 'not-settled', reason: reason ?? 'it did not stay healthy' };
+      return { kind: 'not-settled', reason: reason ?? 'it did not stay healthy', status };
     }
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }

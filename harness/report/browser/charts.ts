@@ -33,7 +33,9 @@ const axisStepsMs = [
 
 function plans(report: RunReport): ChartPlan[] {
   const { series } = report;
-  const milliseconds = (value: number): string => formatDuration(value);
+  // Round seconds are the axis's own labels; in minutes they would not fit beside it.
+  const milliseconds = (value: number): string =>
+    value >= 60e3 && value % 1e3 === 0 ? `${formatCount(value / 1e3)} s` : formatDuration(value);
   const counted = (value: number): string => formatCount(value);
   const line = (label: string, values: readonly (number | null)[], index: number, format: Line['format']): Line => ({
     label,

@@ -156,7 +156,7 @@ export function showFindingPage(
   const story = element(
     'div',
     { class: 'story' },
-    ...explainFinding(finding, faults, cause).map((text) => element('p', {}, text)),
+    ...explainFinding(finding, { faults, cause, epochs: report.epochs }).map((text) => element('p', {}, text)),
   );
   main.replaceChildren(
     element(
@@ -178,8 +178,9 @@ export function showFindingPage(
     element('h2', {}, 'What each replica says now'),
     finding.replicas.length === 0 ? element('p', { class: 'quiet' }, 'No replica was asked.') : replicaTable(finding),
     element('h2', {}, 'The life of this key'),
-    element('p', { class: 'quiet' }, 'Times are counted from the acknowledgement.'),
-    keyTimeline(finding),
+    ...(finding.timeline.length === 0
+      ? [element('p', { class: 'quiet' }, 'Not told: no operation of this key stands in the ledger.')]
+      : [element('p', { class: 'quiet' }, 'Times are counted from the acknowledgement.'), keyTimeline(finding)]),
     element('h2', {}, 'Faults'),
     ...(around.length === 0
       ? [element('p', { class: 'quiet' }, 'None was open, and none began soon after.')]

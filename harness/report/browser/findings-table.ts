@@ -7,6 +7,8 @@ import { button, element, tableOf } from './element.ts';
 
 /** Rows shown per group before "show all". */
 const rowsShown = 8;
+/** Groups that are open at first; a filter opens all that match. */
+const groupsOpen = 3;
 
 export const findingHref = (id: string): string => `#/finding/${encodeURIComponent(id)}`;
 
@@ -29,8 +31,17 @@ function row(finding: Finding): (Node | string | null)[] {
 
 const heads = ['', 'key', 'acknowledged', 'by', 'epoch', 'partition', 'attempts', 'last seen', 'first missed', 'now'];
 
-function groupBlock(group: CauseGroup, items: readonly Finding[], zoom: (atMs: number) => void): HTMLElement {
-  const block = element('section', { class: 'group', id: `group-${group.id}` }, element('h3', {}, group.sentence));
+function groupBlock(
+  group: CauseGroup,
+  items: readonly Finding[],
+  isOpen: boolean,
+  zoom: (atMs: number) => void,
+): HTMLElement {
+  const block = element(
+    'details',
+    { class: 'group', id: `group-${group.id}`, ...(isOpen ? { open: '' } : {}) },
+    element('summary', {}, element('h3', {}, group.sentence)),
+  );
   const facts = [
     group.whereNow === '' ? '' : `now: ${group.whereNow}`,
     items.length < group.count
@@ -90,10 +101,10 @@ export function showFindings(report: RunReport, section: HTMLElement, zoom: (atM
         findingNoun(finding.kind, 1),
       ].some((text) => text.toLowerCase().includes(words));
     const byGroup = Map.groupBy(findings.items.filter(matches), (finding) => finding.group);
-    const blocks = findings.groups.flatMap((group) => {
-      const items = byGroup.get(group.id);
-      return items === undefined ? [] : [groupBlock(group, items, zoom)];
-    });
+    const shown = findings.groups.filter((group) => byGroup.has(group.id));
+    const blocks = shown.map((group, index) =>
+      groupBlock(group, byGroup.get(group.id) ?? [], index < groupsOpen || words !== '', zoom),
+    );
     list.replaceChildren(
       ...(blocks.length > 0 ? blocks : [element('p', { class: 'quiet' }, 'No listed finding matches.')]),
     );
