@@ -107,15 +107,9 @@ export function requestOf(call: Call, partition: PartitionId, once: Once | null)
     case 'get':
       return { op: 'get', id, partition, key: operation.key };
     case 'mutate': {
-      const base = {
-        op: 'mutate',
-        id,
-        partition,
-        once: once as Once,
-        mutation: operation.mutation,
-        attempt: call.sends,
-      } as const;
-      return operation.mode === undefined ? base : { ...base, mode: operation.mode };
+      const { mutation, mode } = operation;
+      const base = { op: 'mutate', id, partition, once: once as Once, mutation, attempt: call.sends } as const;
+      return mode === undefined ? base : { ...base, mode };
     }
     case 'scan': {
       const base = { op: 'scan', id, partition, prefix: operation.prefix, limit: operation.limit } as const;
@@ -136,8 +130,10 @@ type Ending = Pick<CallResult, 'status' | 'inDoubt' | 'elapsedMs'>;
 
 /** What the world is told of a settled call. */
 export function resultOf(call: Call, ending: Ending, reason: string | undefined): CallResult {
-  const result = { ...ending, answer: call.lastAnswer, attempts: call.attempts };
-  return reason === undefined ? result : { ...result, reason };
+  const { status, inDoubt, elapsedMs } = ending;
+  const { lastAnswer: answer, attempts } = call;
+  if (reason === undefined) return { status, answer, inDoubt, attempts, elapsedMs };
+  return { status, answer, inDoubt, attempts, elapsedMs, reason };
 }
 
 /** Whether a mutation that ends so may have run without anybody having said so. */
