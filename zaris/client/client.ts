@@ -69,6 +69,8 @@ export interface ScanOptions extends CallOptions {
 
 const systemClock: Clock = { nowMs: () => performance.now(), wallMs: () => Date.now() };
 const defaultConnectTimeoutMs = 15_000;
+/** What a call without options has; told from others by identity. */
+const noOptions: Readonly<Record<never, never>> = Object.freeze({});
 /** Redirects that an administrative command follows. */
 const maxAdminRedirects = 3;
 
@@ -132,14 +134,20 @@ export class ZarisClient {
     return structuredClone(this.core.statistics);
   }
 
-  async get(key: string, options: CallOptions = {}): Promise<OperationResult> {
-    checkKey(key);
-    return operationResult(await this.run({ kind: 'get', key }, options));
+  get(key: string, options: CallOptions = noOptions): Promise<OperationResult> {
+    const wrong = wrongKey(key);
+    return wrong === null ? this.operate({ kind: 'get', key }, options) : Promise.reject(new ZarisInputError(wrong));
   }
 
-  async put(key: string, value: string, options: PutOptions = {}): Promise<OperationResult> {
+  put(key: string, value: string, options: PutOptions = noOptions): Promise<OperationResult> {
+    const wrong = wrongKey(key) ?? wrongValue(value);
+    if (wrong !== null) return Promise.reject(new ZarisInputError(wrong));
+    if (options === noOptions) return this.operate({ kind: 'mutate', mutation: { kind: 'put', key, value } }, options);
+    return this.putWith(key, value, options);
+  }
+
+  private async putWith(key: string, value: string, options: PutOptions): Promise<OperationResult> {
     const { ifAbsent, ifVersion, ttlMs } = options;
-    checkValue(value);
     if (ifAbsent === true && ifVersion !== undefined)
       throw new ZarisInputError('ifAbsent and ifVersion exclude each other');
     if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs > 0))
@@ -266,25 +274,35 @@ export class ZarisClient {
   private async mutate(mutation: Mutation, options: MutateOptions): Promise<OperationResult> {
     checkKey(mutation.key);
     const { mode } = options;
-    return operationResult(
-      await this.run({ kind: 'mutate', mutation, ...(mode === undefined ? {} : { mode }) }, options),
-    );
+    return this.operate({ kind: 'mutate', mutation, ...(mode === undefined ? {} : { mode }) }, options);
+  }
+
+  private operate(operation: CallOperation, options: CallOptions): Promise<OperationResult> {
+    return this.start(operation, options, operationResult);
   }
 
   private run(operation: CallOperation, options: CallOptions): Promise<CallResult> {
+    return this.start(operation, options, (result) => result);
+  }
+
+  /** One promise for the whole way: each more of them costs a busy client a few percent. */
+  private start<T>(operation: CallOperation, options: CallOptions, face: (result: CallResult) => T): Promise<T> {
     const { signal, timeoutMs, maxAttempts } = options;
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true)
         return reject(new ZarisAbortedError('aborted before it began', false, signal.reason));
-      const bounds = {
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(maxAttempts === undefined ? {} : { maxAttempts }),
-      };
+      const isPlain = timeoutMs === undefined && maxAttempts === undefined;
+      const bounds = isPlain
+        ? noOptions
+        : {
+            ...(timeoutMs === undefined ? {} : { timeoutMs }),
+            ...(maxAttempts === undefined ? {} : { maxAttempts }),
+          };
       let onAbort: (() => void) | undefined;
       const callId = this.driver.call(operation, bounds, (result) => {
         if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
         const error = thrown(result, signal);
-        if (error === null) resolve(result);
+        if (error === null) resolve(face(result));
         else reject(error);
       });
       if (signal !== undefined) {
@@ -333,14 +351,20 @@ function coreOptions(seeds: readonly string[], options: ConnectOptions): ClientO
   };
 }
 
-function checkKey(key: string): void {
-  if (typeof key !== 'string' || !key.isWellFormed()) throw new ZarisInputError('a key is well-formed text');
-  if (!fitsUtf8(key, maxKeyBytes)) throw new ZarisInputError(`a key has at most ${maxKeyBytes} bytes of UTF-8`);
+/** What is wrong with a key, or null. */
+function wrongKey(key: string): string | null {
+  if (typeof key !== 'string' || !key.isWellFormed()) return 'a key is well-formed text';
+  return fitsUtf8(key, maxKeyBytes) ? null : `a key has at most ${maxKeyBytes} bytes of UTF-8`;
 }
 
-function checkValue(value: string): void {
-  if (typeof value !== 'string' || !value.isWellFormed()) throw new ZarisInputError('a value is well-formed text');
-  if (!fitsUtf8(value, maxValueBytes)) throw new ZarisInputError(`a value has at most ${maxValueBytes} bytes of UTF-8`);
+function wrongValue(value: string): string | null {
+  if (typeof value !== 'string' || !value.isWellFormed()) return 'a value is well-formed text';
+  return fitsUtf8(value, maxValueBytes) ? null : `a value has at most ${maxValueBytes} bytes of UTF-8`;
+}
+
+function checkKey(key: string): void {
+  const wrong = wrongKey(key);
+  if (wrong !== null) throw new ZarisInputError(wrong);
 }
 
 /** The first `limit` of what all partitions gave, each of which gave its own first ones. */

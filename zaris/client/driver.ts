@@ -83,7 +83,8 @@ export class ClientDriver {
   /** Begins a call; returns its id for {@link cancel}. */
   call(operation: CallOperation, bounds: CallBounds, then: (result: CallResult) => void): number {
     const callId = this.settlers.add(then);
-    this.feed({ kind: 'call', callId, operation, ...bounds });
+    const isPlain = bounds.timeoutMs === undefined && bounds.maxAttempts === undefined;
+    this.feed(isPlain ? { kind: 'call', callId, operation } : { kind: 'call', callId, operation, ...bounds });
     return callId;
   }
 

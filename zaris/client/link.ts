@@ -71,6 +71,8 @@ const maxStale = 4096;
 export class LinkTable {
   private readonly parts: LinkTableParts;
   private readonly byKey = new Map<string, Link>();
+  /** Those of `byKey` whose node is known. */
+  private readonly byNode = new Map<NodeId, Link>();
   /** Addresses whose node is known by now. */
   private readonly adopted = new Map<string, Link>();
   private readonly byConnection = new Map<number, Link>();
@@ -85,7 +87,7 @@ export class LinkTable {
   }
 
   ofNode(nodeId: NodeId): Link | undefined {
-    return this.byKey.get(`node ${nodeId}`);
+    return this.byNode.get(nodeId);
   }
 
   /** The link to a target, made (not dialled) when there is none. Null for a node that no view names. */
@@ -121,6 +123,7 @@ export class LinkTable {
       pollId: 0,
     };
     this.byKey.set(key, link);
+    if (nodeId !== null) this.byNode.set(nodeId, link);
     return link;
   }
 
@@ -209,6 +212,7 @@ export class LinkTable {
     link.key = key;
     link.nodeId = nodeId;
     this.byKey.set(key, link);
+    this.byNode.set(nodeId, link);
   }
 
   /** Puts an attempt on the link, or in its line. */
@@ -310,6 +314,7 @@ export class LinkTable {
       link.state = 'idle';
     }
     this.byKey.clear();
+    this.byNode.clear();
     this.byConnection.clear();
   }
 }

@@ -42,20 +42,25 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The public face of a core's result. */
 export function operationResult(result: CallResult): Writable<OperationResult> {
-  const { status, answer } = result;
+  const { status, answer, inDoubt, attempts, elapsedMs, reason } = result;
+  const isSuccess = status === 'Ok';
+  if (answer?.status === status && reason === undefined) {
+    const { value, version, partition, epoch, member } = answer;
+    if (version !== undefined && partition !== undefined && epoch !== undefined && member !== undefined) {
+      // The shapes of nearly every result, each made in one piece.
+      const servedBy = member.nodeId;
+      if (value === undefined)
+        return { status, isSuccess, inDoubt, attempts, elapsedMs, version, partition, epoch, servedBy };
+      return { status, isSuccess, inDoubt, attempts, elapsedMs, value, version, partition, epoch, servedBy };
+    }
+  }
   const isFromAnswer = answer !== null && answer.status === status;
-  const face: Writable<OperationResult> = {
-    status,
-    isSuccess: status === 'Ok',
-    inDoubt: result.inDoubt,
-    attempts: result.attempts,
-    elapsedMs: result.elapsedMs,
-  };
+  const face: Writable<OperationResult> = { status, isSuccess, inDoubt, attempts, elapsedMs };
   if (isFromAnswer && answer.value !== undefined) face.value = answer.value;
   if (isFromAnswer && answer.version !== undefined) face.version = answer.version;
   if (answer?.partition !== undefined) face.partition = answer.partition;
   if (answer?.epoch !== undefined) face.epoch = answer.epoch;
   if (answer?.member !== undefined) face.servedBy = answer.member.nodeId;
-  if (result.reason !== undefined) face.reason = result.reason;
+  if (reason !== undefined) face.reason = reason;
   return face;
 }

@@ -101,7 +101,7 @@ function encodeRequest(request: ClientRequest): unknown[] {
       return [op, request.id, request.partition, request.key];
     case 'mutate': {
       const { once } = request;
-      const mode = modes.indexOf(request.mode ?? null);
+      const mode = request.mode === undefined ? 0 : modes.indexOf(request.mode);
       const head = [
         op,
         request.id,
@@ -112,7 +112,8 @@ function encodeRequest(request: ClientRequest): unknown[] {
         request.attempt,
         mode,
       ];
-      return encodeMutation(head, request.mutation);
+      encodeMutation(head, request.mutation);
+      return head;
     }
     case 'scan':
       return [op, request.id, request.partition, request.prefix, request.after ?? null, request.limit];
@@ -125,24 +126,22 @@ function encodeRequest(request: ClientRequest): unknown[] {
   }
 }
 
-const versionOf = (version: Version | undefined): [number | null, number | null] =>
-  version === undefined ? [null, null] : [version.term, version.seq];
-
-function encodeMutation(head: unknown[], mutation: Mutation): unknown[] {
+function encodeMutation(head: unknown[], mutation: Mutation): void {
   switch (mutation.kind) {
     case 'put': {
+      const { key, value, ifVersion, ttlMs } = mutation;
       const ifAbsent = mutation.ifAbsent === true ? 1 : 0;
-      head.push(0, mutation.key, ...versionOf(mutation.ifVersion), mutation.value, ifAbsent, mutation.ttlMs ?? null);
-      return head;
+      head.push(0, key, ifVersion?.term ?? null, ifVersion?.seq ?? null, value, ifAbsent, ttlMs ?? null);
+      return;
     }
     case 'delete':
-      head.push(1, mutation.key, ...versionOf(mutation.ifVersion));
-      return head;
+      head.push(1, mutation.key, mutation.ifVersion?.term ?? null, mutation.ifVersion?.seq ?? null);
+      return;
     case 'add':
       head.push(2, mutation.key, mutation.delta, mutation.min ?? null, mutation.max ?? null);
-      return head;
+      return;
     default:
-      return unreachable(mutation);
+      unreachable(mutation);
   }
 }
 
@@ -227,6 +226,7 @@ function decodeMutation(raw: readonly unknown[]): Mutation {
       const ifVersion = readVersion(raw[10], raw[11]);
       const value = readText(raw[12], 'value', maxValueBytes);
       const ifAbsent = readInt(raw[13], 'if absent', 0, 1) === 1;
+      if (!ifAbsent && ifVersion === undefined && raw[14] === null) return { kind, key, value };
       if (ifAbsent && ifVersion !== undefined) throw new CodecError('put: two conditions');
       return {
         kind,
@@ -303,7 +303,24 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 function decodeAnswer(raw: unknown): Answer {
   const list = readArray(raw, 'answer', answerLength);
-  const answer: Writable<Answer> = { id: readInt(list[0], 'id'), status: readWord(list[1], 'status', statuses) };
+  const id = readInt(list[0], 'id');
+  const status = readWord(list[1], 'status', statuses);
+  const isPlain = list[5] === 0 && list[11] === null && list[12] === null;
+  if (!isPlain || list[3] === null || list[6] === null || list[7] === null || list[8] === null || list[9] === null) {
+    return decodeAnyAnswer(list, { id, status });
+  }
+  // The shapes of nearly every answer, each made in one piece.
+  const version = { term: term(readInt(list[3], 'version term')), seq: seq(readInt(list[4], 'version seq')) };
+  const partition = readPartition(list[6]);
+  const at = epoch(readInt(list[7], 'epoch'));
+  const owner = readNode(list[8]);
+  const member = { nodeId: readNode(list[9]), incarnation: incarnation(readInt(list[10], 'incarnation')) };
+  if (list[2] === null) return { id, status, version, partition, epoch: at, owner, member };
+  const value = readText(list[2], 'value', maxValueBytes);
+  return { id, status, value, version, partition, epoch: at, owner, member };
+}
+
+function decodeAnyAnswer(list: readonly unknown[], answer: Writable<Answer>): Answer {
   if (list[2] !== null) answer.value = readText(list[2], 'value', maxValueBytes);
   const version = readVersion(list[3], list[4]);
   if (version !== undefined) answer.version = version;

@@ -34,6 +34,13 @@ export interface Entry {
   readonly once?: OnceRecord;
 }
 
+/** The version that an entry gives to what it writes; the object in its stored result where that says the same, so that one is kept. */
+export function entryVersion(entry: Entry): Version {
+  const told = entry.once?.result.version;
+  if (told !== undefined && told.seq === entry.seq && told.term === entry.term) return told;
+  return { term: entry.term, seq: entry.seq };
+}
+
 export interface SnapshotItem {
   readonly key: string;
   readonly value: string;

@@ -48,7 +48,8 @@ export class DataPlane implements ReplicaHost {
   private readonly parts: NodeParts;
   private readonly replicas = new Map<PartitionId, Replica>();
   private readonly primaries = new Map<PartitionId, Primary>();
-  private readonly touched = new Set<Primary>();
+  /** To be flushed at the end of the turn; each stands here once. */
+  private touched: Primary[] = [];
   private proposals: PartitionCommand[] = [];
   private lastBeatMs = Number.NEGATIVE_INFINITY;
   private confirm: {
@@ -176,12 +177,12 @@ export class DataPlane implements ReplicaHost {
     const current = this.primaries.get(partition);
     if (current !== undefined) {
       current.onRuntime(nowMs);
-      this.touched.add(current);
+      this.touch(current);
       return;
     }
     const assignedNow = new Primary(replica, runtime.term, nowMs);
     this.primaries.set(partition, assignedNow);
-    this.touched.add(assignedNow);
+    this.touch(assignedNow);
   }
 
   private ensureReplica(partition: PartitionId): Replica {
@@ -210,7 +211,7 @@ export class DataPlane implements ReplicaHost {
     if (sender === null) return;
     const { partition } = message;
     const primary = this.primaries.get(partition);
-    if (primary !== undefined) this.touched.add(primary);
+    if (primary !== undefined) this.touch(primary);
     switch (message.kind) {
       case 'append':
         if (this.yields(primary, message.term)) this.ensureReplica(partition).onAppend(sender, message, nowMs);
@@ -251,13 +252,11 @@ export class DataPlane implements ReplicaHost {
     const answers: number[] = [];
     const { partitions } = message;
     for (let index = 0; index + 4 < partitions.length; index += 5) {
-      const [partition, term, commitSeq, digestSeq, digest] = partitions.slice(index, index + 5) as [
-        PartitionId,
-        Term,
-        Seq,
-        Seq,
-        number,
-      ];
+      const partition = partitions[index] as PartitionId;
+      const term = partitions[index + 1] as Term;
+      const commitSeq = partitions[index + 2] as Seq;
+      const digestSeq = partitions[index + 3] as Seq;
+      const digest = partitions[index + 4] as number;
       if (!this.yields(this.primaries.get(partition), term)) continue;
       const matched = this.ensureReplica(partition).onBeat(sender, { term, commitSeq, digestSeq, digest }, nowMs);
       if (matched !== null) answers.push(partition, term, matched);
@@ -275,7 +274,7 @@ export class DataPlane implements ReplicaHost {
       const primary = this.primaries.get(partitions[index] as PartitionId);
       if (primary === undefined || primary.term !== partitions[index + 1]) continue;
       primary.onBeatAck(sender, message.sentAtMs, partitions[index + 2] as Seq, nowMs);
-      this.touched.add(primary);
+      this.touch(primary);
     }
   }
 
@@ -311,7 +310,7 @@ export class DataPlane implements ReplicaHost {
     for (const primary of this.primaries.values()) {
       if (!isBeat && primary.wakeMs > nowMs) continue;
       primary.tick(nowMs);
-      this.touched.add(primary);
+      this.touch(primary);
     }
     if (!isBeat) return;
     this.lastBeatMs = nowMs;
@@ -367,8 +366,11 @@ export class DataPlane implements ReplicaHost {
 
   /** End of a turn: what was logged is sent, what is held commits, proposals go to the leader in one message. */
   flush(nowMs: number): void {
-    for (const primary of this.touched) primary.flush(nowMs);
-    this.touched.clear();
+    if (this.touched.length > 0) {
+      for (const primary of this.touched) primary.flush(nowMs);
+      for (const primary of this.touched) primary.isTouched = false;
+      this.touched = [];
+    }
     if (this.proposals.length === 0) return;
     const { leader } = this.control;
     const commands = this.proposals;
@@ -379,7 +381,9 @@ export class DataPlane implements ReplicaHost {
   }
 
   touch(primary: Primary): void {
-    this.touched.add(primary);
+    if (primary.isTouched) return;
+    primary.isTouched = true;
+    this.touched.push(primary);
   }
 
   forgiveSilence(nowMs: number): void {

@@ -21,6 +21,13 @@ export class InSyncKeeper {
   private readonly replica: Replica;
   private readonly replicator: Replicator;
   private proposed: Joiner | null = null;
+  /** The last answer of {@link promotable}, and what it was made of. */
+  private known: {
+    readonly inSync: readonly Member[];
+    readonly eligible: readonly Member[];
+    readonly proposed: Joiner | null;
+    readonly members: readonly Member[];
+  } = { inSync: [], eligible: [], proposed: null, members: [] };
   /** Removal or withdrawal proposed at an epoch, not to be repeated at once. */
   private lastRemoval: { readonly epoch: Epoch; readonly atMs: number } | null = null;
 
@@ -39,10 +46,16 @@ export class InSyncKeeper {
   }
 
   /** Everybody that could be promoted without this primary knowing: in-sync, eligible, proposed. */
-  promotable(runtime: PartitionRuntime): Member[] {
-    const members = [...runtime.inSync, ...runtime.eligible];
-    if (this.proposed !== null && !hasMember(members, this.proposed.member)) members.push(this.proposed.member);
-    return members.filter((member) => !sameMember(member, this.replica.host.self));
+  promotable(runtime: PartitionRuntime): readonly Member[] {
+    const { inSync, eligible } = runtime;
+    const { proposed, known } = this;
+    // Asked for every read. The sets are replaced as a whole, never changed in place.
+    if (known.inSync === inSync && known.eligible === eligible && known.proposed === proposed) return known.members;
+    const all = [...inSync, ...eligible];
+    if (proposed !== null && !hasMember(all, proposed.member)) all.push(proposed.member);
+    const members = all.filter((member) => !sameMember(member, this.replica.host.self));
+    this.known = { inSync, eligible, proposed, members };
+    return members;
   }
 
   /** A committed entry moved the runtime: does it settle the open proposal? */
@@ -56,7 +69,7 @@ export class InSyncKeeper {
   /** Followers: the sets, the joiner, and every live node that the map assigns. */
   followers(runtime: PartitionRuntime): Member[] {
     const { host, partition } = this.replica;
-    const members = this.promotable(runtime);
+    const members = [...this.promotable(runtime)];
     for (const id of host.placement(partition).replicas) {
       const member = host.current(id);
       if (member === null || sameMember(member, host.self) || hasMember(members, member)) continue;

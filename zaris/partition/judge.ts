@@ -22,17 +22,17 @@ const sumPattern = /^-?\d{1,15}$/;
 
 /** `current` is null when the key is absent; `position` is the log position that an absence was judged against. */
 export function judgeMutation(mutation: Mutation, current: CurrentValue | null, position: Version): Judgement {
-  const seen = current?.version ?? position;
   const refuse = (status: StoredResult['status']): Judgement => ({
     kind: 'refusal',
-    result: { status, version: seen },
+    result: { status, version: current?.version ?? position },
   });
   switch (mutation.kind) {
     case 'put': {
       const { key, value, ttlMs } = mutation;
       if (mutation.ifAbsent === true && current !== null) return refuse('Conflict');
       if (mutation.ifVersion !== undefined && !holds(current, mutation.ifVersion)) return refuse('Conflict');
-      return { kind: 'effect', effect: { kind: 'put', key, value, ...(ttlMs === undefined ? {} : { ttlMs }) } };
+      if (ttlMs === undefined) return { kind: 'effect', effect: { kind: 'put', key, value } };
+      return { kind: 'effect', effect: { kind: 'put', key, value, ttlMs } };
     }
     case 'delete':
       if (current === null) return refuse('NotFound');

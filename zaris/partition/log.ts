@@ -21,6 +21,8 @@ export function entryBytes(entry: Entry): number {
 
 export class PartitionLog {
   private entries: Entry[] = [];
+  /** Size of each, at the same index: trimming an old entry need not touch it. */
+  private sizes: number[] = [];
   /** Entries before this index of `entries` are trimmed and only wait to be dropped. */
   private head = 0;
   private base: Version;
@@ -37,8 +39,15 @@ export class PartitionLog {
   }
 
   get last(): Version {
-    const entry = this.entries.at(-1);
-    return entry === undefined || this.length === 0 ? this.base : { term: entry.term, seq: entry.seq };
+    const { entries } = this;
+    if (entries.length === this.head) return this.base;
+    const entry = entries[entries.length - 1] as Entry;
+    return { term: entry.term, seq: entry.seq };
+  }
+
+  /** The seq of {@link last}. */
+  get lastSeq(): Seq {
+    return asSeq(this.base.seq + this.entries.length - this.head);
   }
 
   get length(): number {
@@ -67,40 +76,43 @@ export class PartitionLog {
     const result: Entry[] = [];
     let bytes = 0;
     for (let index = start; index < this.entries.length && result.length < maxCount; index++) {
-      const entry = present(this.entries[index], 'log entry');
-      bytes += entryBytes(entry);
+      bytes += this.sizes[index] as number;
       if (result.length > 0 && bytes > maxBytes) break;
-      result.push(entry);
+      result.push(present(this.entries[index], 'log entry'));
     }
     return result;
   }
 
   append(entry: Entry): void {
     const { last } = this;
-    assert(entry.seq === last.seq + 1, `log gap: ${entry.seq} after ${last.seq}`);
-    assert(entry.term >= last.term, `term goes back: ${entry.term} after ${last.term}`);
+    // Spelt out: the sentences are made only when needed.
+    if (entry.seq !== last.seq + 1) assert(false, `log gap: ${entry.seq} after ${last.seq}`);
+    if (entry.term < last.term) assert(false, `term goes back: ${entry.term} after ${last.term}`);
+    const bytes = entryBytes(entry);
     this.entries.push(entry);
-    this.bytesHeld += entryBytes(entry);
+    this.sizes.push(bytes);
+    this.bytesHeld += bytes;
   }
 
   /** Cuts `from` and everything after it. */
   truncateFrom(from: Seq): void {
     assert(from > this.base.seq, 'truncated below the trimmed part');
     const index = this.head + (from - this.base.seq) - 1;
-    for (const entry of this.entries.splice(index)) this.bytesHeld -= entryBytes(entry);
+    this.entries.splice(index);
+    for (const bytes of this.sizes.splice(index)) this.bytesHeld -= bytes;
   }
 
   /** Forgets entries up to `upTo`; they must be applied. */
   trimTo(upTo: Seq): void {
     if (upTo <= this.base.seq) return;
     const entry = present(this.get(upTo), 'entry to trim to');
-    for (let at = this.base.seq + 1; at <= upTo; at++) {
-      this.bytesHeld -= entryBytes(present(this.get(asSeq(at)), 'trimmed entry'));
-    }
-    this.head += upTo - this.base.seq;
+    const head = this.head + (upTo - this.base.seq);
+    for (let index = this.head; index < head; index++) this.bytesHeld -= present(this.sizes[index], 'trimmed entry');
+    this.head = head;
     this.base = { term: entry.term, seq: entry.seq };
     if (this.head >= compactEvery) {
       this.entries.splice(0, this.head);
+      this.sizes.splice(0, this.head);
       this.head = 0;
     }
   }

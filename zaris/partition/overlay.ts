@@ -4,7 +4,7 @@
  * Conditions and repeats are judged against committed plus pending entries. If a pending entry were overlooked, two
  * compare-and-set on one version would both succeed, or a repeat would run twice.
  */
-import type { Entry, OnceRecord } from '../model/entry.ts';
+import { type Entry, type OnceRecord, entryVersion } from '../model/entry.ts';
 import type { Seq, Version } from '../model/ids.ts';
 
 /** A key's pending state; `value` null means deleted. */
@@ -14,11 +14,43 @@ export interface PendingItem {
   readonly version: Version;
 }
 
+interface PendingSequence {
+  readonly seq: Seq;
+  readonly once: OnceRecord;
+}
+
+/** Pending sequences of one client, in the order of their entries. */
+class PendingSequences {
+  private readonly items: PendingSequence[] = [];
+  private highest = 0;
+
+  get isEmpty(): boolean {
+    return this.items.length === 0;
+  }
+
+  /** What is asked for is mostly new, hence above all that stands here. */
+  get(sequence: number): PendingSequence | undefined {
+    return sequence > this.highest ? undefined : this.items.findLast(({ once }) => once.sequence === sequence);
+  }
+
+  add(item: PendingSequence): void {
+    this.items.push(item);
+    if (item.once.sequence > this.highest) this.highest = item.once.sequence;
+  }
+
+  /** The entry is applied; mostly it is the oldest one. */
+  settle(seq: Seq): void {
+    const index = this.items.findIndex((item) => item.seq === seq);
+    if (index === 0) this.items.shift();
+    else if (index > 0) this.items.splice(index, 1);
+    if (this.items.length === 0) this.highest = 0;
+  }
+}
+
+/** It stays when nothing of it is pending: a busy client needs it again with its next write. */
 interface PendingClient {
   lowWatermark: number;
-  /** Newest pending entry of this client; when it commits the store knows everything that stands here. */
-  lastSeq: Seq;
-  readonly sequences: Map<number, { readonly seq: Seq; readonly once: OnceRecord }>;
+  readonly sequences: PendingSequences;
 }
 
 export class PendingOverlay {
@@ -32,7 +64,7 @@ export class PendingOverlay {
     return this.keys.get(key);
   }
 
-  sequence(clientId: string, sequence: number): { readonly seq: Seq; readonly once: OnceRecord } | undefined {
+  sequence(clientId: string, sequence: number): PendingSequence | undefined {
     return this.clients.get(clientId)?.sequences.get(sequence);
   }
 
@@ -42,7 +74,7 @@ export class PendingOverlay {
 
   /** Until this commits, the committed value of the key may be older than one that was acknowledged. 0: nothing inherited. */
   inheritedSeq(key: string): number {
-    return this.inherited.get(key) ?? 0;
+    return this.inherited.size === 0 ? 0 : (this.inherited.get(key) ?? 0);
   }
 
   /** The same for a scan: until this commits, a range may lack an acknowledged key. */
@@ -52,9 +84,8 @@ export class PendingOverlay {
 
   add(entry: Entry, isInherited: boolean): void {
     const { effect, once, seq } = entry;
-    const version: Version = { term: entry.term, seq };
-    if (effect.kind === 'put') this.keys.set(effect.key, { seq, value: effect.value, version });
-    else if (effect.kind === 'delete') this.keys.set(effect.key, { seq, value: null, version });
+    if (effect.kind === 'put') this.keys.set(effect.key, { seq, value: effect.value, version: entryVersion(entry) });
+    else if (effect.kind === 'delete') this.keys.set(effect.key, { seq, value: null, version: entryVersion(entry) });
     if (isInherited && (effect.kind === 'put' || effect.kind === 'delete')) {
       this.inherited.set(effect.key, seq);
       this.lastInherited = seq;
@@ -62,12 +93,11 @@ export class PendingOverlay {
     if (once === undefined) return;
     let client = this.clients.get(once.clientId);
     if (client === undefined) {
-      client = { lowWatermark: 0, lastSeq: seq, sequences: new Map() };
+      client = { lowWatermark: 0, sequences: new PendingSequences() };
       this.clients.set(once.clientId, client);
     }
-    client.lastSeq = seq;
     client.lowWatermark = Math.max(client.lowWatermark, once.lowWatermark);
-    client.sequences.set(once.sequence, { seq, once });
+    client.sequences.add({ seq, once });
   }
 
   /** The entry is applied: the store answers for it from now on. */
@@ -75,13 +105,18 @@ export class PendingOverlay {
     const { effect, once, seq } = entry;
     if (effect.kind === 'put' || effect.kind === 'delete') {
       if (this.keys.get(effect.key)?.seq === seq) this.keys.delete(effect.key);
-      if (this.inherited.get(effect.key) === seq) this.inherited.delete(effect.key);
+      if (this.inherited.size > 0 && this.inherited.get(effect.key) === seq) this.inherited.delete(effect.key);
+    } else if (effect.kind === 'expire-clients') {
+      for (const clientId of effect.clientIds) {
+        if (this.clients.get(clientId)?.sequences.isEmpty === true) this.clients.delete(clientId);
+      }
     }
     if (once === undefined) return;
     const client = this.clients.get(once.clientId);
     if (client === undefined) return;
-    client.sequences.delete(once.sequence);
-    if (client.lastSeq === seq) this.clients.delete(once.clientId);
+    client.sequences.settle(seq);
+    // From here on the store knows it all.
+    if (client.sequences.isEmpty) client.lowWatermark = 0;
   }
 
   clear(): void {

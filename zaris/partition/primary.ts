@@ -41,6 +41,8 @@ export class Primary {
   private lastSweepMs = Number.NEGATIVE_INFINITY;
   private isDeposed = false;
   private dirty = false;
+  /** The node's mark that it stands among those to be flushed at the end of this turn. */
+  isTouched = false;
 
   constructor(replica: Replica, term: Term, nowMs: number) {
     this.replica = replica;
@@ -78,7 +80,8 @@ export class Primary {
 
   leaseHeld(nowMs: number): boolean {
     const { host } = this.replica;
-    const grants = (this.keeper?.promotable(this.runtime) ?? []).map((member) => ({
+    const promotable = this.keeper?.promotable(this.runtime) ?? [];
+    const grants = promotable.map((member) => ({
       member,
       sentAtMs: this.replicator?.get(member)?.leaseSentAtMs ?? Number.NEGATIVE_INFINITY,
     }));
@@ -136,12 +139,9 @@ export class Primary {
 
   /** Logs an effect at the end; it is sent and committed by {@link flush}. */
   append(effect: EntryEffect, once?: OnceRecord): Entry {
-    const entry: Entry = {
-      seq: asSeq(this.replica.log.last.seq + 1),
-      term: this.term,
-      effect,
-      ...(once === undefined ? {} : { once }),
-    };
+    const { term } = this;
+    const seq = asSeq(this.replica.log.lastSeq + 1);
+    const entry: Entry = once === undefined ? { seq, term, effect } : { seq, term, effect, once };
     this.replica.log.append(entry);
     this.overlay.add(entry, false);
     this.dirty = true;
@@ -149,7 +149,7 @@ export class Primary {
   }
 
   get pendingCount(): number {
-    return this.replica.log.last.seq - this.replica.commitSeq;
+    return this.replica.log.lastSeq - this.replica.commitSeq;
   }
 
   /** The committed runtime moved and still names this member in this term. */
@@ -204,10 +204,10 @@ export class Primary {
 
   private tryCommit(nowMs: number): void {
     const { replica, runtime, replicator } = this;
-    if (replicator === null || !this.isServing(nowMs)) return;
+    if (replicator === null || replica.log.lastSeq === replica.commitSeq || !this.isServing(nowMs)) return;
     const { host } = replica;
     const match = (member: Member): Match => {
-      if (sameMember(member, host.self)) return { member, seq: replica.log.last.seq, silentMs: 0 };
+      if (sameMember(member, host.self)) return { member, seq: replica.log.lastSeq, silentMs: 0 };
       const progress = replicator.get(member);
       return {
         member,
@@ -218,7 +218,7 @@ export class Primary {
     const joiner = this.keeper?.joiner ?? null;
     const upTo = host.rules.commitIndex({
       commitSeq: replica.commitSeq,
-      lastSeq: replica.log.last.seq,
+      lastSeq: replica.log.lastSeq,
       self: host.self,
       inSync: runtime.inSync.map(match),
       joiners: joiner === null ? [] : [match(joiner)],
@@ -283,8 +283,8 @@ export class Primary {
   private advanceHandoff(nowMs: number): void {
     const { handoff, replica } = this;
     if (handoff === null || this.isDeposed) return;
-    const drained =
-      replica.log.last.seq === replica.commitSeq && this.replicator?.get(handoff.to)?.matchSeq === replica.log.last.seq;
+    const { lastSeq } = replica.log;
+    const drained = lastSeq === replica.commitSeq && this.replicator?.get(handoff.to)?.matchSeq === lastSeq;
     const step = handoff.advance(this.runtime, drained, nowMs);
     if (step.kind === 'resumed') {
       this.handoff = null;

@@ -101,7 +101,7 @@ export class Replica {
       this.acknowledge(from, false, skip > 0 ? base.seq : this.log.conflictHint(previousSeq));
       return;
     }
-    this.accept(message.entries.slice(skip));
+    this.accept(skip === 0 ? message.entries : message.entries.slice(skip));
     const upTo = asSeq(previousSeq + message.entries.length);
     if (upTo > this.matchedSeq) this.matchedSeq = upTo;
     this.followCommit(message.commitSeq, nowMs);
@@ -110,14 +110,18 @@ export class Replica {
 
   private accept(entries: readonly Entry[]): void {
     for (const entry of entries) {
+      // Nearly always: the next one.
+      if (entry.seq > this.log.lastSeq) {
+        this.log.append(entry);
+        continue;
+      }
       const own = this.log.termAt(entry.seq);
       if (own === entry.term) continue;
       if (own !== null) {
-        this.host.invariant(
-          entry.seq > this.commitSeq,
-          `partition ${this.partition}: a committed entry would be cut at ${entry.seq}`,
-        );
-        if (entry.seq <= this.commitSeq) return;
+        if (entry.seq <= this.commitSeq) {
+          this.host.invariant(false, `partition ${this.partition}: a committed entry would be cut at ${entry.seq}`);
+          return;
+        }
         this.log.truncateFrom(entry.seq);
       }
       this.log.append(entry);
@@ -138,7 +142,7 @@ export class Replica {
 
   /** Raises the commit index and applies; returns the applied entries. */
   commitTo(upTo: Seq, nowMs: number): Entry[] {
-    this.host.invariant(upTo >= this.commitSeq, `partition ${this.partition}: the commit index goes back`);
+    if (upTo < this.commitSeq) this.host.invariant(false, `partition ${this.partition}: the commit index goes back`);
     const applied: Entry[] = [];
     for (let at = this.commitSeq + 1; at <= upTo; at++) {
       const entry = this.log.get(asSeq(at));
@@ -147,7 +151,7 @@ export class Replica {
         return applied;
       }
       const fresh = this.store.apply(entry, nowMs);
-      this.host.invariant(fresh, `partition ${this.partition}: a sequence took effect twice at ${at}`);
+      if (!fresh) this.host.invariant(false, `partition ${this.partition}: a sequence took effect twice at ${at}`);
       applied.push(entry);
       this.commitSeq = entry.seq;
     }
@@ -170,10 +174,11 @@ export class Replica {
       beat.digestSeq === this.commitSeq &&
       this.matchedSeq >= beat.digestSeq
     ) {
-      this.host.invariant(
-        this.store.digest === beat.digest,
-        `partition ${this.partition}: digest differs from the primary's at seq ${beat.digestSeq}`,
-      );
+      const { digest } = this.store;
+      if (digest !== beat.digest) {
+        const why = `digest differs from the primary's at seq ${beat.digestSeq}`;
+        this.host.invariant(false, `partition ${this.partition}: ${why}`);
+      }
     }
     return this.matchedSeq;
   }
@@ -281,7 +286,7 @@ export class Replica {
   trim(heldFrom: Seq): void {
     const { logKeepEntries, logKeepBytes, logBoundEntries } = this.host.timings;
     if (this.log.length <= logKeepEntries && this.log.bytes <= logKeepBytes) return;
-    const lastSeq = this.log.last.seq;
+    const { lastSeq } = this.log;
     const wanted = this.log.bytes > logKeepBytes ? lastSeq - Math.floor(logKeepEntries / 8) : lastSeq - logKeepEntries;
     const held = this.log.length > logBoundEntries ? wanted : Math.min(wanted, heldFrom);
     const upTo = Math.min(held, this.commitSeq);

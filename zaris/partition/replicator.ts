@@ -5,7 +5,7 @@
  * an entry could be acknowledged that a member of the in-sync set does not hold.
  */
 import { assert } from '../../lib/assert.ts';
-import { type Member, type Seq, type Term, memberName, seq as asSeq } from '../model/ids.ts';
+import { type Member, type Seq, type Term, memberName, sameMember, seq as asSeq } from '../model/ids.ts';
 import type { SnapshotClient, SnapshotItem } from '../model/entry.ts';
 import type { AppendAckMessage, SnapshotAckMessage } from '../model/peer-wire.ts';
 import type { Replica } from './replica.ts';
@@ -44,6 +44,8 @@ export class Replicator {
   private readonly replica: Replica;
   private readonly term: Term;
   private readonly followers = new Map<string, Progress>();
+  /** The same ones, for looking up by comparison: they are few, and making a name costs more. */
+  private list: readonly Progress[] = [];
   private nextSnapshotId = 1;
 
   constructor(replica: Replica, term: Term) {
@@ -72,6 +74,7 @@ export class Replicator {
       this.followers.set(name, progress);
       this.probe(progress, nowMs);
     }
+    this.list = [...this.followers.values()];
   }
 
   all(): Iterable<Progress> {
@@ -79,7 +82,8 @@ export class Replicator {
   }
 
   get(member: Member): Progress | undefined {
-    return this.followers.get(memberName(member));
+    for (const follower of this.list) if (sameMember(follower.member, member)) return follower;
+    return undefined;
   }
 
   /** After the process stood still, silence before it proves nothing. */
@@ -89,8 +93,8 @@ export class Replicator {
 
   /** Lowest seq that a follower still needs from the log; a stalled one stops counting. */
   heldFrom(): Seq {
-    let lowest = this.replica.log.last.seq as number;
-    for (const follower of this.followers.values()) {
+    let lowest = this.replica.log.lastSeq as number;
+    for (const follower of this.list) {
       const needs = follower.snapshot === null ? follower.matchSeq : follower.snapshot.seq;
       if (needs < lowest) lowest = needs;
     }
@@ -109,13 +113,13 @@ export class Replicator {
 
   /** Sends what is new, within the window. */
   push(nowMs: number): void {
-    for (const follower of this.followers.values()) this.pushTo(follower, nowMs);
+    for (const follower of this.list) this.pushTo(follower, nowMs);
   }
 
   private pushTo(follower: Progress, nowMs: number): void {
     if (follower.probing || follower.snapshot !== null) return;
     const { appendEntries, windowEntries } = this.replica.host.timings;
-    while (follower.nextSeq <= this.replica.log.last.seq && follower.nextSeq - follower.matchSeq <= windowEntries) {
+    while (follower.nextSeq <= this.replica.log.lastSeq && follower.nextSeq - follower.matchSeq <= windowEntries) {
       if (follower.nextSeq - 1 < this.replica.log.baseVersion.seq) {
         this.startSnapshot(follower, nowMs);
         return;

@@ -6,7 +6,14 @@
  */
 import crc32 from 'crc-32';
 import { assert } from '../../lib/assert.ts';
-import type { Entry, OnceRecord, SnapshotClient, SnapshotItem, StoredResult } from '../model/entry.ts';
+import {
+  type Entry,
+  type OnceRecord,
+  type SnapshotClient,
+  type SnapshotItem,
+  type StoredResult,
+  entryVersion,
+} from '../model/entry.ts';
 import { OnceTable } from './once-table.ts';
 import { type Version, compareVersions, seq as asSeq, term as asTerm } from '../model/ids.ts';
 
@@ -38,6 +45,8 @@ export class PartitionStore {
   private digestLow = 0;
   private digestHigh = 0;
   private recordCount = 0;
+  /** No client was last active before this: nobody is idle until it is that long ago. */
+  private activeSinceMs = Number.NEGATIVE_INFINITY;
 
   get applied(): Version {
     return this.appliedVersion;
@@ -81,10 +90,14 @@ export class PartitionStore {
   /** Clients silent for longer than `idleMs`. */
   idleClients(nowMs: number, idleMs: number, limit: number): string[] {
     const result: string[] = [];
+    if (nowMs - this.activeSinceMs <= idleMs) return result;
+    let sinceMs = nowMs;
     for (const [clientId, record] of this.clients) {
+      if (record.lastActiveMs < sinceMs) sinceMs = record.lastActiveMs;
       if (nowMs - record.lastActiveMs > idleMs) result.push(clientId);
-      if (result.length >= limit) break;
+      if (result.length >= limit) return result;
     }
+    this.activeSinceMs = sinceMs;
     return result;
   }
 
@@ -98,23 +111,21 @@ export class PartitionStore {
 
   /** Applies the next committed entry. Returns false when its sequence took effect before: a broken promise for the caller to report. */
   apply(entry: Entry, nowMs: number): boolean {
-    assert(
-      entry.seq === this.appliedVersion.seq + 1,
-      `applied out of order: ${entry.seq} after ${this.appliedVersion.seq}`,
-    );
-    const version: Version = { term: entry.term, seq: entry.seq };
+    if (entry.seq !== this.appliedVersion.seq + 1) {
+      assert(false, `applied out of order: ${entry.seq} after ${this.appliedVersion.seq}`);
+    }
+    const version = entryVersion(entry);
     this.appliedVersion = version;
     const fresh = entry.once === undefined || this.remember(entry.once, nowMs);
     const { effect } = entry;
     switch (effect.kind) {
-      case 'put':
-        this.set(effect.key, {
-          value: effect.value,
-          version,
-          hash: itemHash(effect.key, effect.value, version),
-          ...(effect.ttlMs === undefined ? {} : { expiresAtMs: nowMs + effect.ttlMs }),
-        });
+      case 'put': {
+        const { key, value, ttlMs } = effect;
+        const hash = itemHash(key, value, version);
+        if (ttlMs === undefined) this.set(key, { value, version, hash });
+        else this.set(key, { value, version, hash, expiresAtMs: nowMs + ttlMs });
         break;
+      }
       case 'delete':
         this.drop(effect.key);
         break;
