@@ -4,8 +4,8 @@
  * Invariant: the exit code is 0 only if every step ran and none failed. A step that could not start counts as failed; were it
  * skipped in silence, a green line would mean nothing.
  *
- * Arguments: `--full` adds the long sweeps; `--only NAME` runs one project (unit, sim, process, browser, docker, full) without
- * the static checks.
+ * Arguments: `--full` adds the long sweeps and the mutants (every hazard's test goes red without its rule); `--only NAME` runs one
+ * project (unit, sim, process, browser, docker, full) without the static checks.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -116,7 +116,11 @@ await setUpWorlds();
 if (only === undefined) {
   runProjects(['unit', 'sim', 'process', 'browser']);
   runProjects(['docker']);
-  if (args.includes('--full')) runProjects(['full']);
+  if (args.includes('--full')) {
+    runProjects(['full']);
+    const name = 'every hazard goes red without its rule';
+    if (!runStep(name, ['node', 'sim/mutants/run.ts'])) broken.push(name);
+  }
 } else {
   runProjects([only]);
 }

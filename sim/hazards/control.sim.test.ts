@@ -4,7 +4,7 @@ import type { NodeId } from '../../zaris/model/ids.ts';
 import type { PeerMessage } from '../../zaris/model/peer-wire.ts';
 import type { RaftVoteRequest } from '../../zaris/model/raft-wire.ts';
 import { Script } from '../testing/script.ts';
-import { apart, quickSuspicion } from './support.ts';
+import { apart, quickSuspicion, rawGet } from './support.ts';
 
 describe('hazards', () => {
   it('13. all holders die: Lost, never NotFound; eviction raises the data-loss number', () => {
@@ -149,17 +149,16 @@ describe('hazards', () => {
     const others = [...script.world.nodes.keys()].filter((id) => id !== primary && id !== companion);
     for (const id of [primary, companion]) script.isolate(id, others);
     script.until('the successor leads', () => script.partition().serving && script.primary() === successor);
-    expect(script.put('a', 'new').status).toBe('Ok');
+    // By a client that never knew the old primary, and so left nothing of this write there.
+    const stranger = script.newClient('stranger', { seeds: [`${successor}:7861`] });
+    expect(script.put('a', 'new', stranger).status).toBe('Ok');
     for (const id of others) script.world.kill(id);
     for (const id of others) script.world.wipe(id);
     script.world.healAll();
     for (const id of others) script.world.start(id);
     for (let round = 0; round < 12; round++) {
       script.run(5_000);
-      const partition = script.partitionOf('a');
-      const asked = [...script.world.nodes.keys()].map((id) =>
-        script.ask(id, { op: 'get', id: 1, partition, key: 'a' }),
-      );
+      const asked = [...script.world.nodes.keys()].map((id) => script.ask(id, rawGet(script, 'a')));
       script.run(6_000);
       const answered = asked.flatMap(({ answer }) => (answer === null ? [] : [answer.value ?? answer.status]));
       expect(answered, 'answers after the newer history is gone').not.toContain('old');
