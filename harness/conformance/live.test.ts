@@ -167,6 +167,19 @@ describe('the conformance kit', () => {
       },
     ],
     [
+      'a primary that does not say so',
+      'peek',
+      /says the role "replica", but status.status\(\) calls that node the primary/,
+      {
+        running: (honest) => ({
+          peek: async (...asked) => {
+            const copy = await honest.peek(...asked);
+            return copy === null ? null : { ...copy, role: 'replica' };
+          },
+        }),
+      },
+    ],
+    [
       'an offer that it does not make',
       'what it does not offer',
       /must be "fail" with why "invalid"/,

@@ -276,6 +276,12 @@ class Kit {
           `peek("${nodeId}") does not show the key that was written, and null for one that was not, in the order asked.`,
         );
     }
+    const primary = known?.primary ?? null;
+    const role = primary === null ? null : (await running.peek(primary, partition, [key]))?.role;
+    if (primary !== null && role !== 'primary')
+      throw new Problem(
+        `peek("${primary}") says the role "${role ?? 'none'}", but status.status() calls that node the primary; only a copy with the role "primary" is believed to know what is committed.`,
+      );
   }
 
   async notOffered(): Promise<void> {

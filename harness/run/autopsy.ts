@@ -1,10 +1,12 @@
 /**
  * Asks every replica directly for its own copy of keys, after it has applied what the primary had committed.
  *
- * A replica that does not answer, or has not caught up, is recorded as such: missing evidence, not agreement. Before a key is retired only
- * complete answers are recorded: without them it stays, and is asked for again, at the latest at the end.
+ * A replica that does not answer, or has not caught up, is recorded as such: missing evidence, not agreement. What was committed only a copy
+ * that is primary can say: a node that was restarted meanwhile is empty, knows of nothing committed, and would make every gap look complete.
+ * Before a key is retired only complete answers under one and the same primary are recorded: without them it stays, and is asked for again,
+ * at the latest at the end.
  */
-import type { SystemStatus } from '../../chaos/ports.ts';
+import type { PartitionStatus, SystemStatus } from '../../chaos/ports.ts';
 import type { Phase } from '../../ledger/rows.ts';
 import type { Peeked, RunningSystem } from '../systems/system.ts';
 import { type RunLedger, unawaited } from './ports.ts';
@@ -19,7 +21,7 @@ const pollMs = 50;
 const maxTries = 3;
 
 export interface AutopsyOptions {
-  readonly system: Pick<RunningSystem, 'peek'>;
+  readonly system: Pick<RunningSystem, 'peek' | 'status'>;
   readonly ledger: Pick<RunLedger, 'replicaRead' | 'digest' | 'flush'>;
   readonly clock: RunClock;
   readonly phase: Phase;
@@ -32,7 +34,7 @@ export interface AutopsyResult {
   readonly answered: number;
 }
 
-/** Asks every replica of the partition for these keys, in batches, and records every answer and every silence. */
+/** Asks every replica of the partition for these keys, in batches, and records every answer and every silence. `status` must be fresh. */
 export async function askReplicas(
   options: AutopsyOptions,
   status: SystemStatus,
@@ -47,20 +49,36 @@ export async function askReplicas(
   let answered = 0;
   for (let from = 0; from < Math.max(1, keys.length) && !options.signal.aborted; from += keysPerPeek) {
     const batch = keys.slice(from, from + keysPerPeek);
-    const first = await peek(options, primary, partition, batch, 0);
-    const committed = first?.commitSeq ?? null;
-    const answers = await Promise.all(others.map((nodeId) => peek(options, nodeId, partition, batch, committed ?? 0)));
+    const first = await peek(options, primary, partition, batch, (copy) => copy.role === 'primary');
+    const committed = first?.role === 'primary' ? first.commitSeq : null;
+    const answers = await Promise.all(
+      others.map((nodeId) => peek(options, nodeId, partition, batch, (copy) => copy.applied[1] >= (committed ?? 0))),
+    );
     const copies = [first, ...answers];
     const current = copies.filter((peeked) => peeked !== null && committed !== null && peeked.applied[1] >= committed);
     asked += copies.length;
     answered += current.length;
-    if (options.phase === 'retire' && current.length < copies.length) continue;
+    if (options.phase === 'retire') {
+      const isComplete = current.length === copies.length;
+      if (!isComplete) continue;
+      if (!(await isUnmoved(options, known))) {
+        answered -= current.length;
+        continue;
+      }
+    }
     for (const [index, nodeId] of [primary, ...others].entries()) {
       record(options, nodeId, partition, batch, copies[index] ?? null, committed);
     }
     await options.ledger.flush();
   }
   return { asked, answered };
+}
+
+/** True when the partition has the primary that it had, in the same term: no answer can be of another reign. */
+async function isUnmoved({ system }: AutopsyOptions, { partition, primary, term }: PartitionStatus): Promise<boolean> {
+  const status = await system.status.status();
+  const now = status?.partitions.find((each) => each.partition === partition);
+  return now !== undefined && now.primary === primary && now.term === term;
 }
 
 function record(
@@ -73,7 +91,8 @@ function record(
 ): void {
   const { ledger, clock, phase } = options;
   const atNs = clock.nowNs();
-  if (peeked === null) {
+  if (peeked === null || commitSeq === null) {
+    const reason = peeked === null ? 'no answer' : 'no primary said what was committed';
     for (const key of keys) {
       unawaited(
         ledger.replicaRead({
@@ -84,7 +103,7 @@ function record(
           role: 'unknown',
           atNs,
           kind: 'missing',
-          reason: 'no answer',
+          reason,
         }),
       );
     }
@@ -125,13 +144,13 @@ function record(
   );
 }
 
-/** Asks until the copy has applied `committed`, within a bound; the last answer, whatever it is. */
+/** Asks until the copy is as it should be, within a bound; the last answer, whatever it is. */
 async function peek(
   options: AutopsyOptions,
   nodeId: string,
   partition: number,
   keys: readonly string[],
-  committed: number,
+  isGood: (copy: Peeked) => boolean,
 ): Promise<Peeked | null> {
   const untilMs = options.clock.nowMs() + catchUpLimitMs;
   let peeked: Peeked | null = null;
@@ -139,7 +158,7 @@ async function peek(
     const answer = await options.system.peek(nodeId, partition, keys);
     if (answer === null) silences++;
     else peeked = answer;
-    if (answer !== null && answer.applied[1] >= committed) return answer;
+    if (answer !== null && isGood(answer)) return answer;
     if (silences >= maxTries || options.clock.nowMs() > untilMs || options.signal.aborted) return peeked;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }

@@ -71,9 +71,7 @@ function choosePartition(options: RetirerOptions): { readonly index: number; rea
 }
 
 async function retireBatch(options: RetirerOptions, partition: number, exposed: boolean): Promise<void> {
-  const { executor, keys, watch, ledger, clock, client, session, signal, liveCheck } = options;
-  const status = watch.latest;
-  if (status === null) return;
+  const { executor, keys, watch, system, ledger, clock, client, session, signal, liveCheck } = options;
   const beforeMs = exposed ? (watch.lastFailoverOf(partition) ?? 0) : Infinity;
   const batch = keys.takeFinished(partition, batchKeys, beforeMs);
   const read = new Set<string>();
@@ -91,13 +89,13 @@ async function retireBatch(options: RetirerOptions, partition: number, exposed: 
     },
   });
   const readable = batch.filter((key) => read.has(key));
-  const copies = await askReplicas(
-    { system: options.system, ledger, clock, phase: 'retire', signal },
-    status,
-    partition,
-    readable,
-  );
-  const complete = copies.answered === copies.asked;
+  // Asked for now: reading may have taken long, and nodes fell and came back meanwhile.
+  const status = await system.status.status();
+  const copies =
+    status === null
+      ? null
+      : await askReplicas({ system, ledger, clock, phase: 'retire', signal }, status, partition, readable);
+  const complete = copies !== null && copies.answered === copies.asked;
   for (const key of batch) {
     if (!complete || !read.has(key) || signal.aborted) {
       keys.finished(key);

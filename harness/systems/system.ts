@@ -161,6 +161,7 @@ export interface Peeked {
   readonly nodeId: string;
   /** Null where the answer does not say. */
   readonly incarnation: number | null;
+  /** `primary` where this copy is the one that decides what is committed; anything else otherwise. */
   readonly role: string;
   /** Last applied entry. */
   readonly applied: Version;

@@ -231,7 +231,7 @@ export class MemoryWorld implements Cluster {
     return {
       nodeId,
       incarnation: node.incarnation,
-      role: 'replica',
+      role: this.look().partitions[partition]?.primary === nodeId ? 'primary' : 'replica',
       applied: [1, 1],
       commitSeq: 1,
       digest: `d${partition}`,
