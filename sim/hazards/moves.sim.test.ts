@@ -195,10 +195,12 @@ describe('hazards', () => {
     const script = new Script({ ...apart, world: { node: { control: { nodeLeftMs: 4_000 } } } });
     script.put('a', '1');
     const gone = script.replicas();
+    const { epoch } = script.partition();
     for (const replica of gone) script.world.kill(replica);
     script.until('alone', () => script.replicas().length === 0 && script.partition().serving, 5_000);
     // The lease needs the eligible member that is gone: it has run out, and the control plane must vouch for the term.
     script.run(500);
+    expect(script.partition().epoch - epoch, 'edges: each of the two left once').toBe(2);
     const atMs = script.world.nowMs;
     expect(script.get('a')).toBe('1');
     expect(script.world.nowMs - atMs, 'time of the first read, ms').toBeLessThan(2_000);

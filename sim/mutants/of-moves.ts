@@ -135,6 +135,14 @@ export const moveMutants: readonly Mutant[] = [
     red: 'time of the first read',
   },
   {
+    hazard: 19,
+    name: 'an eligible member that is gone joins again and again',
+    rule: 'A silent replica leaves the in-sync set; one that is gone is added again when it is back.',
+    edits: [{ file: inSync, find: 'if (!host.isAlive(member) || nowMs', replace: 'if (nowMs' }],
+    test: 'two of three holders gone for good',
+    red: 'each of the two left once',
+  },
+  {
     hazard: 24,
     name: 'a snapshot is laid over the old copy',
     rule: 'A half snapshot is dropped, a complete one replaces the state; nothing deleted meanwhile comes back.',

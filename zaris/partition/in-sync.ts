@@ -119,7 +119,8 @@ export class InSyncKeeper {
       if (member === null || sameMember(member, host.self) || hasMember(runtime.inSync, member)) continue;
       const progress = this.replicator.get(member);
       if (progress === undefined || progress.probing || progress.snapshot !== null) continue;
-      if (nowMs - progress.lastAckMs >= host.timings.silentReplicaMs / 2) continue;
+      // A dead member may still look fresh here, being eligible; added, it would be dropped again at once, again and again.
+      if (!host.isAlive(member) || nowMs - progress.lastAckMs >= host.timings.silentReplicaMs / 2) continue;
       // Not the commit index alone: a new primary's lags behind what was acknowledged, and whoever joins counts as a full copy at once
       // (and may empty the eligible set). Kafka asks the same: caught up to the start of the leader's epoch.
       const acknowledgedUpTo = this.inheritedUpTo > commitSeq ? this.inheritedUpTo : commitSeq;
