@@ -4,6 +4,7 @@
 import { encodeValue } from '../../ledger/values.ts';
 import type { LedgerReader, StoredOperation } from '../../ledger/reader.ts';
 import type { Finding as Found, Sighting as Seen } from '../../ledger/verify/finding.ts';
+import { faultName } from '../report/finding-words.ts';
 import type { FindingDraft } from '../report/group-findings.ts';
 import type { Finding, KeyEvent, ReplicaAnswer, Sighting } from '../report/model-finding.ts';
 import type { EpochChange, Fault } from '../report/model-timeline.ts';
@@ -46,6 +47,8 @@ export function withLives(listed: readonly Finding[], found: readonly Found[], c
 
 function draftOf(finding: Found, id: string, context: FindingContext): FindingDraft {
   const { operation } = finding;
+  const partition = finding.partition ?? operation?.partition ?? null;
+  const primary = context.epochs.findLast((change) => change.partition === partition)?.owner ?? null;
   return {
     id,
     kind: finding.kind,
@@ -64,15 +67,15 @@ function draftOf(finding: Found, id: string, context: FindingContext): FindingDr
           : operation.returnNs / 1e6,
       attempts: operation?.attempts ?? 0,
     },
-    partition: finding.partition ?? operation?.partition ?? null,
-    epoch: operation?.epoch ?? epochAt(finding.partition ?? operation?.partition ?? null, operation, context.epochs),
+    partition,
+    epoch: operation?.epoch ?? epochAt(partition, operation, context.epochs),
     node: operation?.node ?? null,
     openFaults: [...finding.openFaults],
     lastSeen: sightingOf(finding.lastSeen, context.runTag),
     firstMissed: sightingOf(finding.firstMissed, context.runTag),
     replicas: finding.replicas.map((replica): ReplicaAnswer => ({
       node: replica.node,
-      role: 'replica',
+      role: replica.node === primary ? 'primary' : 'replica',
       answer: replica.answer,
       value: valueOf(context.runTag, replica.observed, null),
       version: versionText(replica.version),
@@ -124,7 +127,7 @@ function timelineOf(life: readonly StoredOperation[], finding: Finding, context:
   const inside = (atMs: number | null): atMs is number => atMs !== null && atMs >= fromMs && atMs <= toMs;
   for (const fault of context.faults) {
     const { injectedMs, healedMs } = fault.stages;
-    const text = `${fault.kind} of ${fault.targets.join(', ')} (${fault.id})`;
+    const text = faultName(fault);
     if (inside(injectedMs))
       events.push({
         kind: 'fault',
@@ -141,7 +144,7 @@ function timelineOf(life: readonly StoredOperation[], finding: Finding, context:
         atMs: healedMs,
         endMs: null,
         outcome: '',
-        text,
+        text: `healed: ${text}`,
         node: fault.targets[0] ?? null,
         epoch: null,
       });
@@ -153,7 +156,7 @@ function timelineOf(life: readonly StoredOperation[], finding: Finding, context:
       atMs: change.atMs,
       endMs: null,
       outcome: '',
-      text: `${change.kind}, ${change.health}, term ${change.term}`,
+      text: `${change.kind === 'edge' ? '' : `${change.kind}, `}${change.health}, term ${change.term}`,
       node: change.owner,
       epoch: change.epoch,
     });

@@ -1,11 +1,10 @@
 /** The parts of a report that say what was run, where, and with which settings; read back from the ledger's meta rows. */
 import { cpus, hostname, release, totalmem, type } from 'node:os';
-import { defaultMix, describeMix } from '../../workloads/mix.ts';
 import type { ClockOrigin } from '../../ledger/clock-origin.ts';
 import type { RunReport } from '../report/model.ts';
 import type { Capabilities } from '../systems/system.ts';
 import { phaseNames } from '../run/phases.ts';
-import { defaults } from '../settings.ts';
+import { replayCommand } from './replay-command.ts';
 
 /** Reads one meta row; undefined when it was never written. */
 export type Meta = (key: string) => unknown;
@@ -63,35 +62,8 @@ export function runPart(meta: Meta, endNs: number): RunReport['run'] {
     chaosLevel: textOf(settings['chaosLevel']),
     cluster: settings['cluster'] === 'process' ? 'process' : settings['cluster'] === 'sim' ? 'sim' : 'docker',
     nodeCount: number(settings['nodeCount']),
-    replay: replayCommand(settings, seed, runId),
+    replay: settings['cluster'] === 'sim' ? textOf(settings['replay']) : replayCommand(settings, seed, runId),
   };
-}
-
-/** The command that plays this run again: same faults by file, same workload by seed. */
-function replayCommand(settings: StoredSettings, seed: string, runId: string): string {
-  if (settings['cluster'] === 'sim') return textOf(settings['replay']);
-  const words = [
-    'npm run certify --',
-    `--duration ${number(settings['durationMs']) / 1_000}s`,
-    `--rf ${textOf(settings['replicationFactor'])}`,
-    `--nodes ${textOf(settings['nodeCount'])}`,
-    `--seed ${seed}`,
-    `--schedule ${textOf(settings['resultsDir'])}/${runId}/schedule.json`,
-  ];
-  if (settings['system'] !== 'zaris') words.push(`--system ${textOf(settings['system'])}`);
-  if (settings['beyondBudget'] === true) words.push('--beyond-budget');
-  if (settings['contract'] === 'declared') words.push('--contract declared');
-  if (settings['cluster'] !== 'docker') words.push(`--cluster ${textOf(settings['cluster'])}`);
-  if (settings['workload'] !== describeMix(defaultMix)) words.push(`--workload ${textOf(settings['workload'])}`);
-  if (settings['nodeEntry'] !== null && settings['nodeEntry'] !== undefined)
-    words.push(`--node-entry ${textOf(settings['nodeEntry'])}`);
-  for (const [name, value] of Object.entries((settings['nodeEnvironment'] ?? {}) as Record<string, string>)) {
-    words.push(`--node-env ${name}=${value}`);
-  }
-  const rate = settings['ratePerSecond'];
-  if (rate !== defaults.rate) words.push(`--rate ${typeof rate === 'number' ? rate : 'max'}`);
-  if (settings['sessions'] !== defaults.sessions) words.push(`--sessions ${textOf(settings['sessions'])}`);
-  return words.join(' ');
 }
 
 export function systemPart(meta: Meta): RunReport['system'] {

@@ -71,7 +71,7 @@ export function assembleReport(reader: LedgerReader, judgement: Judgement): RunR
   const reach = new Reach(part.faults, changes);
   const acks = new FaultAcks(part.faults);
   const stream = new StreamPart(reach, acks);
-  for (const operation of reader.operations()) stream.add(operation);
+  reader.outlines((operation) => stream.add(operation));
   const phases = phasesPart(meta, stream.lastMs * 1e6);
   const endNs = endOf(meta, phases, stream.lastMs * 1e6);
   const load = phases.find((phase) => phase.name === 'load');

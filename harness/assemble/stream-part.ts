@@ -3,7 +3,7 @@
  * each fault. Memory does not grow with the number of operations.
  */
 import { build, type Histogram } from 'hdr-histogram-js';
-import type { StoredOperation } from '../../ledger/reader.ts';
+import type { OperationOutline } from '../../ledger/operation-outline.ts';
 import type { EpochChangeRow } from '../../ledger/rows.ts';
 import type { Fault, Recovery } from '../report/model-timeline.ts';
 import type { RunReport } from '../report/model.ts';
@@ -30,7 +30,7 @@ export class StreamPart {
   }
 
   /** Takes in one operation; any order. */
-  add(operation: StoredOperation): void {
+  add(operation: OperationOutline): void {
     const { f, outcome, invokeNs, returnNs, partition } = operation;
     let count = this.counts.get(f);
     if (count === undefined) this.counts.set(f, (count = { ok: 0, fail: 0, info: 0 }));
@@ -80,7 +80,7 @@ const newHistogram = (): Histogram =>
   });
 
 /** The status of a refusal or of an unknown outcome, without its details. */
-function refusalOf(operation: StoredOperation): string | null {
+function refusalOf(operation: OperationOutline): string | null {
   const { outcome, why, error } = operation;
   if (outcome === 'ok' || (outcome === 'fail' && why === 'condition')) return null;
   const status = /^[A-Za-z-]+/.exec(error ?? '')?.[0] ?? 'unknown';

@@ -19,7 +19,7 @@ const kindWords: Readonly<Record<FindingKind, KindWords>> = {
   diverged: { one: 'diverged key', many: 'diverged keys', verb: 'acknowledged' },
   corrupt: { one: 'corrupt value', many: 'corrupt values', verb: 'read' },
   'non-monotone': { one: 'read that went back', many: 'reads that went back', verb: 'answered' },
-  'not-linearizable': { one: 'key not linearizable', many: 'keys not linearizable', verb: 'broken' },
+  'not-linearizable': { one: 'non-linearizable answer', many: 'non-linearizable answers', verb: 'given' },
   ttl: { one: 'wrong expiry', many: 'wrong expiries', verb: 'answered' },
   fencing: { one: 'fencing violation', many: 'fencing violations', verb: 'seen' },
   'client-promise': { one: 'broken client promise', many: 'broken client promises', verb: 'seen' },
@@ -80,7 +80,8 @@ export function whereNow(replicas: readonly ReplicaAnswer[]): string {
   if (replicas.length === 0) return 'no replica was asked';
   const holders = replicas.filter((replica) => replica.answer === 'has-it');
   const silent = replicas.filter((replica) => replica.answer === 'no-answer');
-  const silence = silent.length === 0 ? '' : `; ${listWords(silent.map((one) => visible(one.node)))} did not answer`;
+  const silence =
+    silent.length === 0 ? '' : `; ${listWords(silent.map((one) => visible(one.node)))} gave no full answer`;
   if (holders.length > 0) {
     const names = listWords(holders.map((one) => visible(one.node)));
     return `on ${names} (${holders.length} of ${replicas.length} replicas)${silence}`;
@@ -90,7 +91,10 @@ export function whereNow(replicas: readonly ReplicaAnswer[]): string {
     const count = replicas.filter((replica) => replica.answer === answer).length;
     return count === 0 ? [] : [`${count} ${count === 1 ? 'holds' : 'hold'} ${words}`];
   });
-  return `on none of ${replicas.length} replicas${held.length === 0 ? '' : ` (${listWords(held)})`}${silence}`;
+  const answered = silent.length === 0 ? '' : 'the ';
+  const those = plural(replicas.length - silent.length, 'replica');
+  const that = silent.length === 0 ? '' : ' that answered';
+  return `on none of ${answered}${those}${that}${held.length === 0 ? '' : ` (${listWords(held)})`}${silence}`;
 }
 
 /** "at +0:12:03.120 by session 7 through n3 (epoch 9): absent". */
@@ -114,6 +118,10 @@ function acknowledgement(finding: Finding): string {
   const where = partition === null ? '' : ` of partition ${partition}`;
   return `${subject} by session ${operation.session} ${verb} at ${formatOffset(operation.acknowledgedAtMs, true)}${by}${under}${where} (${plural(operation.attempts, 'attempt')})`;
 }
+
+/** A sum tells that an addition is missing, not which: the one that it names is only the last that had to be in it. */
+export const isSum = ({ kind, operation }: Pick<Finding, 'kind' | 'operation'>): boolean =>
+  operation.f === 'add' && (kind === 'lost' || kind === 'stale' || kind === 'diverged');
 
 /** What happened around a finding, besides the finding itself. */
 export interface Surroundings {
@@ -149,6 +157,11 @@ function moveSentences(finding: Finding, epochs: readonly EpochChange[]): { atMs
 export function explainFinding(finding: Finding, { faults, cause, epochs }: Surroundings): string[] {
   const moment = finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
   const told = [{ atMs: moment, text: `${acknowledgement(finding)}.` }];
+  if (isSum(finding))
+    told.push({
+      atMs: moment,
+      text: 'It is the last addition that the sum had to hold; the missing one is this or an earlier one.',
+    });
   const others = finding.openFaults.filter((id) => id !== cause?.id).map((id) => faults.get(id));
   const names = others.filter((fault) => fault !== undefined).map(faultName);
   const injectedMs = cause?.stages.injectedMs ?? null;
@@ -165,8 +178,11 @@ export function explainFinding(finding: Finding, { faults, cause, epochs }: Surr
   if (lastSeen !== null) told.push({ atMs: lastSeen.atMs, text: `Last read that saw it: ${sightingWords(lastSeen)}.` });
   told.push(...moveSentences(finding, epochs));
   if (firstMissed !== null)
-    told.push({ atMs: firstMissed.atMs, text: `First that did not: ${sightingWords(firstMissed)}.` });
+    told.push({
+      atMs: firstMissed.atMs,
+      text: `First ${lastSeen === null ? 'look' : 'that did not'}: ${sightingWords(firstMissed)}.`,
+    });
   const sentences = told.toSorted((a, b) => a.atMs - b.atMs).map(({ text }) => text);
-  const isPlaced = finding.replicas.length > 0 || finding.kind === 'lost';
+  const isPlaced = (finding.replicas.length > 0 || finding.kind === 'lost') && !isSum(finding);
   return isPlaced ? [...sentences, `Now: ${whereNow(finding.replicas)}.`] : sentences;
 }

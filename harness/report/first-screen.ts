@@ -43,6 +43,8 @@ export interface FirstScreen {
   readonly missing: readonly string[];
   readonly facts: readonly { readonly label: string; readonly value: string; readonly note: string }[];
   readonly replay: string;
+  /** What the replay plays again, and what it cannot. */
+  readonly replayNote: string;
 }
 
 /** Cause groups on the first screen. */
@@ -163,7 +165,7 @@ function facts(report: RunReport): FirstScreen['facts'] {
     {
       label: 'failovers',
       value: formatCount(strength.failovers),
-      note: `${plural(strength.handoffs, 'handoff')} apart`,
+      note: `and ${plural(strength.handoffs, 'planned handoff')}, not counted`,
     },
     {
       label: 'faults confirmed',
@@ -243,6 +245,11 @@ function verdictWordsOf({ verdict }: RunReport): { tone: Tone; sign: string; wor
   };
 }
 
+const replayNote = ({ run, verdict }: RunReport): string =>
+  run.cluster === 'sim'
+    ? 'The same seed gives the same run, step for step.'
+    : `The same faults and the same load; the machine decides the rest.${verdict.kind === 'violated' ? ` How often it comes again: npm run certify -- reproduce ${visible(run.runId)} --times 5` : ''}`;
+
 /** Everything the first screen says. */
 export function firstScreen(report: RunReport): FirstScreen {
   const { tone, sign, word } = verdictWordsOf(report);
@@ -260,5 +267,6 @@ export function firstScreen(report: RunReport): FirstScreen {
     missing: gathered(report.verdict.missing.filter((one) => !report.verdict.headline.includes(one))),
     facts: facts(report),
     replay: report.run.replay,
+    replayNote: replayNote(report),
   };
 }

@@ -46,7 +46,7 @@ describe('groupFindings', () => {
       epochs: [],
     });
     expect(groups[0]?.faultId).toBeNull();
-    expect(groups[0]?.sentence).toContain('away from any fault and failover');
+    expect(groups[0]?.sentence).toContain('with no fault open, and neither fault nor failover');
   });
 
   it('blames no fault that was over when a read still saw the write', () => {
@@ -75,6 +75,26 @@ describe('groupFindings', () => {
     expect(groups[1]?.sentence).toContain('3 of 4 lost writes were found by a sum that came out too low');
   });
 
+  it('tells wrong answers that follow from a lost write on the same key from those with a cause of their own', () => {
+    const fault = kill('F2', 'n2', 60_000);
+    const [first] = lost(fault, 1) as [FindingDraft];
+    const at = (key: string, shiftMs: number): FindingDraft => ({
+      ...first,
+      kind: 'not-linearizable',
+      key,
+      operation: { ...first.operation, acknowledgedAtMs: (first.operation.acknowledgedAtMs ?? 0) + shiftMs },
+    });
+    const drafts = [first, at(first.key, 5), at('other', 5), at(first.key, -5)];
+    const { groups } = groupFindings(drafts, { faults: [fault], epochs: [] });
+    expect(groups.map((group) => [group.kind, group.count, group.faultId])).toEqual([
+      ['lost', 1, 'F2'],
+      ['not-linearizable', 2, 'F2'],
+      ['not-linearizable', 1, null],
+    ]);
+    expect(groups[0]?.sentence).toMatch(/^The lost write was acknowledged \d+ ms before the kill of n2 \(fault F2\)$/);
+    expect(groups[2]?.sentence).toContain('was given after the key had lost a write');
+  });
+
   it('falls back to the next failover of the partition', () => {
     const [finding] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
     const change: EpochChange = {
@@ -100,12 +120,12 @@ describe('groupFindings', () => {
     const { groups } = groupFindings([finding], { faults: [], epochs: [first, away] });
     expect(groups[0]?.sentence).toMatch(
       new RegExp(
-        `acknowledged by a former primary, ≤ 400 ms after n3 had replaced it in partition ${partition} \\(epoch 5\\)$`,
+        `acknowledged by a former primary, 400 ms after n3 had replaced it in partition ${partition} \\(epoch 5\\)$`,
       ),
     );
     // Somebody who never was primary was not replaced: any member may answer for it.
     const other = groupFindings([{ ...finding, node: 'n2' }], { faults: [], epochs: [first, away] });
-    expect(other.groups[0]?.sentence).toContain('away from any fault and failover');
+    expect(other.groups[0]?.sentence).toContain('with no fault open, and neither fault nor failover');
   });
 
   it('counts before the cap, and keeps some of every group', () => {
@@ -128,7 +148,7 @@ describe('groupFindings', () => {
       ],
     }));
     expect(groupFindings(drafts, { faults: [fault], epochs: [] }).groups[0]?.whereNow).toBe(
-      '2 on no replica and 1 on n1 only (for 1 of them one replica or more did not answer)',
+      '2 on no replica and 1 on n1 only (for 1 of them a replica gave no full answer)',
     );
   });
 });

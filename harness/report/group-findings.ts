@@ -5,7 +5,7 @@
  * before the cap and every group keeps some findings; if a cap could hide a group, a whole kind of loss would go unread.
  */
 import { present } from '../../lib/assert.ts';
-import { faultName, findingNoun, findingVerb, whereNow } from './finding-words.ts';
+import { faultName, findingNoun, findingVerb, isSum, whereNow } from './finding-words.ts';
 import type { CauseGroup, Finding, FindingKind } from './model-finding.ts';
 import type { EpochChange, Fault } from './model-timeline.ts';
 import type { RunReport } from './model.ts';
@@ -38,6 +38,8 @@ type Cause =
   /** The node that answered had been replaced as primary by then. */
   | { readonly kind: 'replaced'; readonly change: EpochChange; readonly distanceMs: number }
   | { readonly kind: 'sum' }
+  /** The key had lost a write before: answers after that are wrong for the same reason. */
+  | { readonly kind: 'follows' }
   | { readonly kind: 'none' };
 
 const momentOf = (finding: FindingDraft): number => finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
@@ -55,10 +57,6 @@ function horizonOf(finding: FindingDraft): number {
     ? latest
     : Math.min(latest, Math.max(finding.firstMissed.atMs, momentOf(finding)));
 }
-
-/** A sum tells that an addition is missing, not which: the one that it names is only the last that had to be in it. */
-const isSum = ({ kind, operation }: FindingDraft): boolean =>
-  operation.f === 'add' && (kind === 'lost' || kind === 'stale' || kind === 'diverged');
 
 /** Higher is closer: the acknowledging node hit, then the partition, then a node that holds a copy. */
 function nearness(finding: FindingDraft, fault: Fault): number {
@@ -114,6 +112,28 @@ function replacedCause(
   return { kind: 'replaced', change: last, distanceMs: moment - last.atMs };
 }
 
+/** Kinds that a lost write brings about in what is answered later. */
+const consequences: ReadonlySet<FindingKind> = new Set([
+  'stale',
+  'non-monotone',
+  'not-linearizable',
+  'duplicated',
+  'diverged',
+]);
+
+/** When the first write that is lost had been acknowledged, by key. */
+function firstLosses(drafts: readonly FindingDraft[]): ReadonlyMap<string, number> {
+  const first = new Map<string, number>();
+  for (const draft of drafts) {
+    if (draft.kind === 'lost' && draft.key !== '')
+      first.set(draft.key, Math.min(first.get(draft.key) ?? Infinity, momentOf(draft)));
+  }
+  return first;
+}
+
+const follows = (finding: FindingDraft, lostAtMs: ReadonlyMap<string, number>): boolean =>
+  consequences.has(finding.kind) && momentOf(finding) > (lostAtMs.get(finding.key) ?? Infinity);
+
 function causeOf(
   finding: FindingDraft,
   applied: readonly Fault[],
@@ -124,6 +144,12 @@ function causeOf(
   return faultCause(finding, applied) ?? replacedCause(finding, moves, all) ?? epochCause(finding, moves);
 }
 
+interface Gathered {
+  readonly cause: Cause;
+  distanceMs: number;
+  readonly members: FindingDraft[];
+}
+
 function causeKey(kind: FindingKind, cause: Cause): string {
   switch (cause.kind) {
     case 'fault':
@@ -132,33 +158,37 @@ function causeKey(kind: FindingKind, cause: Cause): string {
     case 'replaced':
       return `${kind}|${cause.kind}|${cause.change.partition}|${cause.change.epoch}`;
     case 'sum':
+    case 'follows':
     case 'none':
       return `${kind}|${cause.kind}`;
   }
 }
 
-function causeWords(kind: FindingKind, cause: Cause, distanceMs: number): string {
+function causeWords(kind: FindingKind, { cause, distanceMs, members }: Gathered): string {
+  const isOne = members.length === 1;
   const verb = findingVerb(kind);
-  const distance = formatDuration(distanceMs);
+  const distance = `${isOne ? '' : '≤ '}${formatDuration(distanceMs)}`;
   switch (cause.kind) {
     case 'fault':
       return cause.relation === 'before'
-        ? `${verb} ≤ ${distance} before the ${faultName(cause.fault)}`
-        : `${verb} during the ${faultName(cause.fault)}, ≤ ${distance} after it began`;
+        ? `${verb} ${distance} before the ${faultName(cause.fault)}`
+        : `${verb} during the ${faultName(cause.fault)}, ${distance} after it began`;
     case 'epoch': {
       const { change } = cause;
       const owner = change.owner === null ? '' : ` to ${change.owner}`;
-      return `${verb} ≤ ${distance} before the ${change.kind} of partition ${change.partition}${owner} (epoch ${change.epoch})`;
+      return `${verb} ${distance} before the ${change.kind} of partition ${change.partition}${owner} (epoch ${change.epoch})`;
     }
     case 'replaced': {
       const { change } = cause;
       const owner = change.owner === null ? 'it had lost the partition' : `${change.owner} had replaced it`;
-      return `${verb} by a former primary, ≤ ${distance} after ${owner} in partition ${change.partition} (epoch ${change.epoch})`;
+      return `${verb} by a former primary, ${distance} after ${owner} in partition ${change.partition} (epoch ${change.epoch})`;
     }
     case 'sum':
       return 'found by a sum that came out too low: which of the earlier additions is missing, and since when, a sum does not tell';
+    case 'follows':
+      return `${verb} after the key had lost a write, and may follow from that`;
     case 'none':
-      return `${verb} away from any fault and failover: none was open, and none began within ${formatDuration(causeWindowMs)} or before it was noticed`;
+      return `${verb} with no fault open, and neither fault nor failover in the ${formatDuration(causeWindowMs)} after or until it was noticed`;
   }
 }
 
@@ -177,7 +207,7 @@ const placedKinds: ReadonlySet<FindingKind> = new Set([
 /** Where the values of a group are now; empty for kinds that are about reads. */
 function whereNowOf(members: readonly FindingDraft[]): string {
   const [first] = members;
-  if (first === undefined || !placedKinds.has(first.kind)) return '';
+  if (first === undefined || !placedKinds.has(first.kind) || isSum(first)) return '';
   if (members.length === 1) return whereNow(first.replicas);
   const counts = new Map<string, number>();
   let silent = 0;
@@ -200,13 +230,7 @@ function whereNowOf(members: readonly FindingDraft[]): string {
     sorted.length === 1
       ? `all ${formatCount(members.length)} ${sorted[0]?.[0] ?? ''}`
       : listWords(sorted.map(([place, count]) => `${formatCount(count)} ${place}`));
-  return silent === 0 ? places : `${places} (for ${formatCount(silent)} of them one replica or more did not answer)`;
-}
-
-interface Gathered {
-  readonly cause: Cause;
-  distanceMs: number;
-  readonly members: FindingDraft[];
+  return silent === 0 ? places : `${places} (for ${formatCount(silent)} of them a replica gave no full answer)`;
 }
 
 function toGroup(id: string, gathered: Gathered, total: number): CauseGroup {
@@ -214,10 +238,12 @@ function toGroup(id: string, gathered: Gathered, total: number): CauseGroup {
   const kind = present(members[0], 'member of a group').kind;
   const moments = members.map(momentOf);
   const be = members.length === 1 ? 'was' : 'were';
+  const noun = findingNoun(kind, total);
+  const subject = total === 1 ? `The ${noun}` : `${formatCount(members.length)} of ${formatCount(total)} ${noun}`;
   return {
     id,
     kind,
-    sentence: `${formatCount(members.length)} of ${formatCount(total)} ${findingNoun(kind, total)} ${be} ${causeWords(kind, cause, gathered.distanceMs)}`,
+    sentence: `${subject} ${be} ${causeWords(kind, gathered)}`,
     whereNow: whereNowOf(members),
     count: members.length,
     faultId: cause.kind === 'fault' ? cause.fault.id : null,
@@ -248,13 +274,16 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
     .filter((fault) => fault.stages.injectedMs !== null)
     .toSorted((a, b) => (a.stages.injectedMs ?? 0) - (b.stages.injectedMs ?? 0));
   const moves = context.epochs.filter((change) => change.kind !== 'edge').toSorted((a, b) => a.atMs - b.atMs);
+  const lostAtMs = firstLosses(drafts);
   const totals = new Map<FindingKind, number>();
   const gathered = new Map<string, Gathered>();
   for (const finding of drafts) {
     totals.set(finding.kind, (totals.get(finding.kind) ?? 0) + 1);
-    const cause = causeOf(finding, applied, moves, context.epochs);
+    const cause: Cause = follows(finding, lostAtMs)
+      ? { kind: 'follows' }
+      : causeOf(finding, applied, moves, context.epochs);
     const key = causeKey(finding.kind, cause);
-    const distanceMs = cause.kind === 'none' || cause.kind === 'sum' ? 0 : cause.distanceMs;
+    const distanceMs = 'distanceMs' in cause ? cause.distanceMs : 0;
     const group = gathered.get(key);
     if (group === undefined) gathered.set(key, { cause, distanceMs, members: [finding] });
     else {
@@ -262,8 +291,8 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
       group.members.push(finding);
     }
   }
-  const named = (cause: Cause): boolean => cause.kind !== 'sum' && cause.kind !== 'none';
-  const rank = ({ members, cause }: Gathered): number => (members[0]?.kind === 'lost' ? (named(cause) ? 0 : 1) : 2);
+  const rank = ({ members, cause }: Gathered): number =>
+    (members[0]?.kind === 'lost' ? 0 : 2) + ('distanceMs' in cause ? 0 : 1);
   const ordered = [...gathered.values()].toSorted((a, b) => rank(a) - rank(b) || b.members.length - a.members.length);
   const groups = ordered.map((group, index) =>
     toGroup(`C${index + 1}`, group, totals.get(present(group.members[0], 'member').kind) ?? 0),

@@ -48,7 +48,7 @@ function lines(title: string, items: readonly string[], kind: string): Markup | 
 
 /** Left: what was found (or is missing), else how strong; then replay. Right: the numbers, and what the left has no room for. */
 function columns(screen: FirstScreen, report: RunReport): Markup {
-  const missingTitle = report.verdict.kind === 'violated' ? 'Why it is not certified' : 'What is missing';
+  const missingTitle = report.verdict.kind === 'violated' ? 'Also wrong or missing' : 'What is missing';
   const missing = lines(missingTitle, screen.missing, 'missing');
   const strength = lines('How strong', screen.strength, 'strength');
   const found = screen.losses.length > 0;
@@ -57,6 +57,7 @@ function columns(screen: FirstScreen, report: RunReport): Markup {
     <div class="replay">
       <code id="replay">${screen.replay}</code><button type="button" data-copy="replay">copy</button>
     </div>
+    <p class="note">${screen.replayNote}</p>
   </div>`;
   const limits = html`<div class="block limits">
     <h2><a href="#limits">What this run did not test</a></h2>

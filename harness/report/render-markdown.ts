@@ -102,11 +102,18 @@ export function renderMarkdown(report: RunReport): string {
     ...(screen.moreLosses === null ? [] : [`- ${escapeMarkdown(screen.moreLosses)}`]),
     ...(screen.missing.length === 0
       ? []
-      : ['', '### Missing', '', ...screen.missing.map((one) => `- ${escapeMarkdown(one)}`)]),
+      : [
+          '',
+          report.verdict.kind === 'violated' ? '### Also wrong or missing' : '### Missing',
+          '',
+          ...screen.missing.map((one) => `- ${escapeMarkdown(one)}`),
+        ]),
     '',
     '### Replay',
     '',
     ...fenced(screen.replay),
+    '',
+    escapeMarkdown(screen.replayNote),
     '',
     '### How strong',
     '',
