@@ -77,6 +77,12 @@ export interface Cluster {
   /** What this host cannot do, by fault kind (or by shape, for partitions), with the reason. */
   unsupported(): Promise<ReadonlyMap<string, string>>;
 
+  /**
+   * What nodes stand on and no fault of ours touches: null while it is there, else one sentence that says what is gone. A node that died with
+   * it was not killed by itself. Rejects when that cannot be told.
+   */
+  foundation?(): Promise<string | null>;
+
   // Optional: a fault that needs a method which is missing is reported as skipped, with that reason.
 
   /**

@@ -86,6 +86,8 @@ export class DockerCluster implements Cluster, AsyncDisposable {
   private readonly options: DockerClusterOptions;
   private readonly owner: Owner = currentOwner();
   private readonly lives = new Map<string, NodeLife>();
+  /** Nodes that are being removed for good. */
+  private readonly leaving = new Set<string>();
   private readonly known = new Map<string, NodeAddress>();
   private network: RunNetwork | null = null;
   private links: Links | null = null;
@@ -304,10 +306,19 @@ export class DockerCluster implements Cluster, AsyncDisposable {
   async removeNode(nodeId: string): Promise<void> {
     const life = this.lives.get(nodeId);
     if (life === undefined) return;
+    this.leaving.add(nodeId);
     await life.remove();
     this.lives.delete(nodeId);
     this.known.delete(nodeId);
     await this.openLinks().reconcile();
+  }
+
+  /** Seats are never touched by a fault: where one has ended, the engine was restarted, or somebody else was at work. */
+  async foundation(): Promise<string | null> {
+    const looks = [...this.lives].map(async ([nodeId, life]) => ((await life.seatRuns()) ? null : nodeId));
+    const fallen = (await Promise.all(looks)).filter((nodeId) => nodeId !== null && !this.leaving.has(nodeId));
+    if (fallen.length === 0) return null;
+    return `The containers that hold the network of ${fallen.join(', ')} have ended, which no fault does: the engine was restarted, or somebody removed them.`;
   }
 
   kill(nodeId: string): Promise<void> {

@@ -303,6 +303,16 @@ export class NodeLife {
     });
   }
 
+  /** Whether the container that holds the node's network runs. */
+  async seatRuns(): Promise<boolean> {
+    try {
+      return (await this.docker.getContainer(this.seat.containerId).inspect()).State.Running;
+    } catch (error) {
+      if (isGone(error)) return false;
+      throw error;
+    }
+  }
+
   private async removeNodeContainer(): Promise<void> {
     if (this.containerId === null) return;
     await this.saveLog();

@@ -14,6 +14,8 @@ const everyMs = 2_000;
 const engineSilenceMs = 45_000;
 /** An answer that takes longer counts as none, ms. */
 const answerMs = 15_000;
+/** Every so many looks, and when a node has died by itself, what the nodes stand on is looked at too. */
+const foundationEvery = 5;
 /** Lines of a dead node's log that the log of the run keeps. */
 const lastWords = 20;
 
@@ -42,6 +44,7 @@ export class NodeWatch {
   private readonly active: ActiveRun;
   private readonly reported = new Set<string>();
   private answeredAtMs: number;
+  private looks = 0;
 
   constructor(state: RunState, active: ActiveRun) {
     this.state = state;
@@ -53,6 +56,7 @@ export class NodeWatch {
     const { cluster } = this.active.cluster;
     const { clock } = this.state;
     const nodeIds = cluster.nodeIds();
+    if (this.looks++ % foundationEvery === 0) await this.lookUnder();
     const answers = await Promise.all(nodeIds.map((nodeId) => this.lookAt(nodeId)));
     if (nodeIds.length === 0 || answers.includes(true)) this.answeredAtMs = clock.nowMs();
     const silentMs = clock.nowMs() - this.answeredAtMs;
@@ -63,12 +67,20 @@ export class NodeWatch {
     }
   }
 
+  /** Throws when what the nodes stand on is gone: their deaths are no fault of the store. */
+  private async lookUnder(): Promise<void> {
+    const { cluster } = this.active.cluster;
+    const fallen = await bounded(cluster.foundation?.() ?? Promise.resolve(null), answerMs).catch(() => null);
+    if (fallen !== null) throw new EnvironmentError(fallen);
+  }
+
   /** True when the engine told the node's state. */
   private async lookAt(nodeId: string): Promise<boolean> {
     const { state, active, reported } = this;
     try {
       const at = await bounded(active.cluster.cluster.state(nodeId), answerMs);
       if (at.kind !== 'exited' || reported.has(at.instance) || state.journal.explains(nodeId).length > 0) return true;
+      await this.lookUnder();
       // A fault may have been announced while the engine was asked.
       reported.add(at.instance);
       const tail = await active.cluster.logTail(nodeId).catch(() => '');
@@ -81,6 +93,7 @@ export class NodeWatch {
       );
       return true;
     } catch (error) {
+      if (error instanceof EnvironmentError) throw error;
       state.world.logger.warn({ nodeId, error: messageOf(error) }, 'the state of a node could not be read');
       return false;
     }

@@ -113,6 +113,38 @@ describe('an engine that stops answering', () => {
   });
 });
 
+describe('an engine that was restarted', () => {
+  it('took the nodes with it: that is the environment, not the store', async () => {
+    const against = vi.fn();
+    let fallen: string | null = null;
+    let dead = false;
+    const state = {
+      clock: { nowMs: () => 0 },
+      journal: { explains: () => [] },
+      world: { logger: { warn: () => undefined, error: () => undefined } },
+      against,
+      print: vi.fn(),
+    } as unknown as RunState;
+    const cluster = {
+      nodeIds: () => ['n1'],
+      state: async () =>
+        dead ? { kind: 'exited', instance: 'a', exitCode: 255, oomKilled: false } : { kind: 'running' },
+      foundation: async () => fallen,
+    };
+    const active = { cluster: { logTail: async () => '', cluster } } as unknown as ActiveRun;
+    const watch = new NodeWatch(state, active);
+    await watch.look();
+    dead = true;
+    fallen = 'The containers that hold the network of n1 have ended.';
+    await expect(watch.look()).rejects.toMatchObject({ name: 'EnvironmentError', message: fallen });
+    expect(against).not.toHaveBeenCalled();
+    // Its twin: the node alone died, and that is a finding.
+    fallen = null;
+    await watch.look();
+    expect(against).toHaveBeenCalledOnce();
+  });
+});
+
 describe('the machine held up in the middle of a run', { timeout: 60_000 }, () => {
   it('is named, is a gap, and the store is not blamed', async () => {
     const rig = runRig();
