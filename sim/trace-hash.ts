@@ -47,7 +47,7 @@ export class TraceHash {
       if (known === undefined) this.messageCodes.set(kind, (known = this.messageCodes.size + 1));
       code += 4_096 * known + 262_144 * from;
     }
-    this.hash = Math.imul(Math.imul(this.hash ^ code, 0x01000193) ^ ((nowMs * 1_000) % 4_294_967_296), 0x01000193);
+    this.hash = Math.imul(Math.imul(this.hash ^ code, 0x01000193) ^ (nowMs * 1_000), 0x01000193);
   }
 
   private checkPace(nowMs: number): void {

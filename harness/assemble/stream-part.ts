@@ -90,16 +90,17 @@ function refusalOf(operation: OperationOutline): string | null {
 /** Recovery times by fault kind, and over all. */
 export function recoveryOf(faults: readonly Fault[], reach: Reach, changes: readonly EpochChangeRow[]): Recovery[] {
   const confirmed = faults.filter((fault) => fault.outcome === 'confirmed');
+  const ascending = changes.toSorted((a, b) => a.atNs - b.atNs);
   const kinds = [...new Set(confirmed.map((fault) => fault.kind))].toSorted();
   const rows = kinds.map((kind) =>
     recoveryRow(
       kind,
       confirmed.filter((fault) => fault.kind === kind),
       reach,
-      changes,
+      ascending,
     ),
   );
-  return confirmed.length === 0 ? [] : [recoveryRow('all', confirmed, reach, changes), ...rows];
+  return confirmed.length === 0 ? [] : [recoveryRow('all', confirmed, reach, ascending), ...rows];
 }
 
 function recoveryRow(
@@ -126,20 +127,38 @@ function recoveryRow(
   };
 }
 
-/** For each partition that left Healthy while the fault was open: how long after the injection it was Healthy again. */
+/**
+ * For each partition that left Healthy while the fault was open: how long after the injection it was Healthy again. `changes` ascend by
+ * time.
+ */
 function healthyAgain(fault: Fault, changes: readonly EpochChangeRow[]): number[] {
   const { injectedMs, healedMs } = fault.stages;
   if (injectedMs === null) return [];
+  const endMs = healedMs ?? Infinity;
   const hurt = new Set<number>();
   const times: number[] = [];
-  for (const change of changes) {
+  for (let place = firstFrom(changes, injectedMs); place < changes.length; place++) {
+    const change = changes[place] as EpochChangeRow;
     const atMs = change.atNs / 1e6;
-    if (change.partition === null || atMs < injectedMs) continue;
+    if (atMs > endMs && hurt.size === 0) break;
+    if (change.partition === null) continue;
     if (change.health !== 'Healthy') {
-      if (atMs <= (healedMs ?? Infinity)) hurt.add(change.partition);
+      if (atMs <= endMs) hurt.add(change.partition);
     } else if (hurt.delete(change.partition)) times.push(atMs - injectedMs);
   }
   return times;
+}
+
+/** Place of the first change at `fromMs` or later. */
+function firstFrom(changes: readonly EpochChangeRow[], fromMs: number): number {
+  let low = 0;
+  let high = changes.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((changes[middle] as EpochChangeRow).atNs / 1e6 < fromMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function quantiles(values: number[]): Recovery['firstAck'] {

@@ -25,8 +25,38 @@ interface Watch {
   readonly running: Running;
   readonly processName: string;
   revision: number;
-  /** In the order in which its copies are told. */
-  readonly copies: Watched[];
+  /** By partition. */
+  readonly copies: (Watched | undefined)[];
+}
+
+/** Which copies an event can move where the control state stays as it is. Ticks and beats come often and cover all, whatever a store does. */
+function touchedBy(event: NodeEvent): PartitionId | 'all' | 'none' {
+  switch (event.kind) {
+    case 'request':
+      return event.request.op === 'get' || event.request.op === 'mutate' ? event.request.partition : 'none';
+    case 'message':
+      switch (event.message.kind) {
+        case 'append':
+        case 'append-ack':
+        case 'snapshot-chunk':
+        case 'snapshot-ack':
+        case 'possession-query':
+        case 'possession-answer':
+        case 'tail-query':
+        case 'tail-answer':
+          return event.message.partition;
+        case 'beat':
+        case 'beat-ack':
+          return 'all';
+        default:
+          return 'none';
+      }
+    case 'tick':
+    case 'start':
+      return 'all';
+    default:
+      return 'none';
+  }
 }
 
 export class Checkers {
@@ -84,28 +114,33 @@ export class Checkers {
     return watch;
   }
 
-  private lookAtCopies(step: Stepped, { copies }: Watch, data: DataPlane): void {
-    let place = 0;
-    for (const [partition, replica] of data.copies()) {
-      const known = copies[place];
-      const { log, commitSeq, term, dataLossNumber } = replica;
-      const lastSeq = log.last.seq;
-      if (known === undefined || known.replica !== replica) {
-        // New, or moved up where another copy was dropped.
-        const moved = copies.findIndex((copy) => copy.replica === replica);
-        const watched = moved < 0 ? { replica, commitSeq, lastSeq, term, dataLossNumber } : copies.splice(moved, 1)[0];
-        copies.splice(place, 0, watched as Watched);
-        if (moved < 0) this.tellMoved(step, partition, replica, null);
-      }
-      const mark = copies[place] as Watched;
-      place += 1;
-      if (mark.commitSeq === commitSeq && mark.lastSeq === lastSeq && mark.term === term) continue;
-      this.tellMoved(step, partition, replica, mark);
-      mark.commitSeq = commitSeq;
-      mark.lastSeq = lastSeq;
-      mark.term = term;
-      mark.dataLossNumber = dataLossNumber;
+  /** Looks at what this step may have moved. */
+  private lookAtCopies(step: Stepped, watch: Watch, data: DataPlane): void {
+    const touched = step.stateMoved ? 'all' : touchedBy(step.event);
+    if (touched === 'none') return;
+    if (touched === 'all')
+      for (const [partition, replica] of data.copies()) this.lookAt(step, watch, partition, replica);
+    else {
+      const replica = data.replica(touched);
+      if (replica !== undefined) this.lookAt(step, watch, touched, replica);
     }
+  }
+
+  private lookAt(step: Stepped, { copies }: Watch, partition: PartitionId, replica: Replica): void {
+    const mark = copies[partition];
+    const { commitSeq, term, dataLossNumber } = replica;
+    const lastSeq = replica.log.last.seq;
+    if (mark === undefined || mark.replica !== replica) {
+      this.tellMoved(step, partition, replica, null);
+      copies[partition] = { replica, commitSeq, lastSeq, term, dataLossNumber };
+      return;
+    }
+    if (mark.commitSeq === commitSeq && mark.lastSeq === lastSeq && mark.term === term) return;
+    this.tellMoved(step, partition, replica, mark);
+    mark.commitSeq = commitSeq;
+    mark.lastSeq = lastSeq;
+    mark.term = term;
+    mark.dataLossNumber = dataLossNumber;
   }
 
   private tellMoved(step: Stepped, partition: PartitionId, replica: Replica, before: CopyMark | null): void {
