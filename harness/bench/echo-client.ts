@@ -1,7 +1,13 @@
-/** The other end of the bare echo: so many frames under way on one connection, the next ones of a turn in one write. */
+/**
+ * The other end of the bare echo: so many frames under way on one connection, the next ones of a turn together, in writes of the size that the
+ * Zaris client makes them.
+ */
 import { connect } from 'node:net';
 import { FrameReader } from '../../lib/frame.ts';
 import { FrameBatch } from './frame-batch.ts';
+
+/** Frames of one write at most; the same as in `zaris/client/driver.ts`, so that both ends work at the same time in both or in neither. */
+const maxWriteFrames = 32;
 
 /** Echoes within about `measureMs`, after `warmUpMs`; `onBegin` is called between the two. Rejects when the connection breaks. */
 export function measureEcho(
@@ -22,11 +28,14 @@ export function measureEcho(
     let owed = options.inFlight;
     let echoes = 0;
     let isPlanned = false;
-    const flush = (): void => {
-      isPlanned = false;
-      for (; owed > 0; owed--) batch.add(payload);
+    const write = (): void => {
+      for (let count = 0; owed > 0 && count < maxWriteFrames; count++, owed--) batch.add(payload);
       const bytes = batch.take();
       if (!socket.destroyed && bytes !== null) socket.write(bytes);
+    };
+    const flush = (): void => {
+      isPlanned = false;
+      while (owed > 0) write();
     };
     socket.setNoDelay(true);
     socket.on('error', reject);
@@ -34,7 +43,8 @@ export function measureEcho(
       const count = reader.push(chunk).length;
       echoes += count;
       owed += count;
-      if (isPlanned) return;
+      while (owed >= maxWriteFrames) write();
+      if (isPlanned || owed === 0) return;
       isPlanned = true;
       setImmediate(flush);
     });

@@ -1,5 +1,5 @@
 /**
- * Runs a {@link ClientCore} in the real world: sockets, one timer, a turn's requests in one write per connection. It decides nothing
+ * Runs a {@link ClientCore} in the real world: sockets, one timer, a turn's requests together. It decides nothing
  * about calls. A frame that is none closes its connection; what was on it becomes transport errors in the core.
  */
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -39,6 +39,11 @@ export interface CallBounds {
   readonly timeoutMs?: number;
   readonly maxAttempts?: number;
 }
+
+/** Requests of one write at most: the node works on the first part of a large turn while the rest of it is still being made. */
+const maxWriteRequests = 32;
+/** Received at once at most, bytes; the buffer is each connection's own and used again for every read. */
+const readBytes = 64 * 1024;
 
 /** Certificate errors: who we or they are was refused, and another try changes nothing. */
 const isRefusal = (code: string | undefined): boolean =>
@@ -113,7 +118,8 @@ export class ClientDriver {
         if (open === undefined) return;
         if (open.outgoing.length === 0) this.dirty.push(open);
         open.outgoing.push(effect.request);
-        this.planFlush();
+        if (open.outgoing.length >= maxWriteRequests) this.write(open);
+        else this.planFlush();
         return;
       }
       case 'settle': {
@@ -146,37 +152,46 @@ export class ClientDriver {
     let socket: Socket;
     try {
       const address = nodeId === null ? announced : this.parts.translate(nodeId, announced);
-      socket = this.open(address);
+      const reader = new FrameReader();
+      socket = this.open(address, (chunk) => this.receive(connection, reader, chunk));
     } catch (error) {
       setImmediate(() => this.report(connection, error as Error));
       return;
     }
     const open: OpenSocket = { socket, outgoing: [] };
     this.sockets.set(connection, open);
-    const reader = new FrameReader();
     socket.setNoDelay(true);
     socket.once(this.parts.tls === null ? 'connect' : 'secureConnect', () => {
       this.lastFailure = null;
       this.feed({ kind: 'connected', connection });
     });
-    socket.on('data', (chunk: Buffer) => this.receive(connection, reader, chunk));
     socket.on('error', (error) => this.lost(connection, error));
     socket.on('close', () => this.lost(connection, new Error('the node closed the connection')));
   }
 
-  private open(address: string): Socket {
+  /** `onBytes` must be done with the bytes when it returns: the next read overwrites them. */
+  private open(address: string, onBytes: (bytes: Uint8Array) => void): Socket {
     const { host, port } = splitAddress(address);
     const { tls } = this.parts;
-    if (tls === null) return connectTcp({ host, port });
+    if (tls === null) {
+      const buffer = new Uint8Array(readBytes);
+      const callback = (count: number): boolean => {
+        onBytes(buffer.subarray(0, count));
+        return true;
+      };
+      return connectTcp({ host, port, onread: { buffer, callback } });
+    }
     const options: TlsOptions = { host, port, rejectUnauthorized: true, minVersion: 'TLSv1.2' };
     if (tls.ca !== undefined) options.ca = tls.ca;
     if (tls.cert !== undefined) options.cert = tls.cert;
     if (tls.key !== undefined) options.key = tls.key;
     if (tls.servername !== undefined) options.servername = tls.servername;
-    return connectTls(options);
+    const socket = connectTls(options);
+    socket.on('data', onBytes);
+    return socket;
   }
 
-  private receive(connection: number, reader: FrameReader, chunk: Buffer): void {
+  private receive(connection: number, reader: FrameReader, chunk: Uint8Array): void {
     if (!this.sockets.has(connection)) return;
     try {
       for (const payload of reader.push(chunk))
@@ -202,7 +217,7 @@ export class ClientDriver {
     this.feed({ kind: 'disconnected', connection, reason: error.message, refused });
   }
 
-  /** One write per connection and turn: whatever the callbacks of this turn ask for goes out together. */
+  /** Whatever the callbacks of this turn ask for goes out together, save what fills a write before. */
   private planFlush(): void {
     if (this.isFlushPlanned) return;
     this.isFlushPlanned = true;
@@ -213,14 +228,17 @@ export class ClientDriver {
     this.isFlushPlanned = false;
     const { dirty } = this;
     this.dirty = [];
-    for (const open of dirty) {
-      const { socket, outgoing } = open;
-      open.outgoing = [];
-      if (socket.destroyed) continue;
-      const frames = encodeRequests(outgoing);
-      if (frames.length > 1) socket.cork();
-      for (const frame of frames) socket.write(frame);
-      if (frames.length > 1) socket.uncork();
-    }
+    for (const open of dirty) this.write(open);
+  }
+
+  private write(open: OpenSocket): void {
+    const { socket, outgoing } = open;
+    if (outgoing.length === 0) return;
+    open.outgoing = [];
+    if (socket.destroyed) return;
+    const frames = encodeRequests(outgoing);
+    if (frames.length > 1) socket.cork();
+    for (const frame of frames) socket.write(frame);
+    if (frames.length > 1) socket.uncork();
   }
 }
