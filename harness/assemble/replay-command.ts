@@ -31,6 +31,16 @@ const flags: readonly (readonly [setting: string, flag: string, silent: unknown]
   ['onLoss', '--on-loss', 'continue'],
 ];
 
+/** What the verdict needs: without them a run that a gate stopped would pass when played again. */
+const evidenceFlags: readonly (readonly [setting: string, flag: string])[] = [
+  ['minAcked', '--min-acked'],
+  ['minAckedPerFault', '--min-acked-per-fault'],
+  ['minFailovers', '--min-failovers'],
+  ['minPlannedPerRole', '--min-planned-per-role'],
+];
+/** The default of `--min-planned-per-role`. */
+const plannedPerRole = 3;
+
 /** One word for a shell: quoted where it holds anything that a shell could read. */
 const word = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
@@ -53,6 +63,13 @@ export function replayCommand(settings: Stored, seed: string, runId: string): st
   }
   const rate = settings['ratePerSecond'];
   if (rate !== undefined && rate !== defaults.rate) words.push(`--rate ${typeof rate === 'number' ? rate : 'max'}`);
+  const evidence = (settings['evidence'] ?? {}) as Stored;
+  for (const [setting, flag] of evidenceFlags) {
+    const value = evidence[setting];
+    if (typeof value !== 'number' || (setting === 'minPlannedPerRole' && value === plannedPerRole)) continue;
+    words.push(`${flag} ${value}`);
+  }
+  for (const gate of (settings['failIf'] ?? []) as readonly string[]) words.push(`--fail-if ${word(gate)}`);
   if (settings['beyondBudget'] === true) words.push('--beyond-budget');
   for (const [name, value] of Object.entries((settings['nodeEnvironment'] ?? {}) as Record<string, string>))
     words.push(`--node-env ${word(`${name}=${value}`)}`);

@@ -38,6 +38,8 @@ export interface FirstScreen {
   readonly identity: string;
   readonly strength: readonly string[];
   readonly losses: readonly LossLine[];
+  /** Said where the verdict leaves open whether anything was lost; null where it does not, or where something was found. */
+  readonly nothingFound: string | null;
   /** "and 3 more groups"; null when all are shown. */
   readonly moreLosses: string | null;
   readonly missing: readonly string[];
@@ -245,6 +247,12 @@ function verdictWordsOf({ verdict }: RunReport): { tone: Tone; sign: string; wor
   };
 }
 
+/** A preliminary report was written before anything was judged: it cannot say that nothing is wrong. */
+const nothingFound = ({ preliminary, counts }: RunReport): string =>
+  preliminary || counts.acknowledgedWrites === 0
+    ? 'Nothing has been judged yet.'
+    : 'In what was judged, nothing was found lost, stale or otherwise wrong.';
+
 const replayNote = ({ run, verdict }: RunReport): string =>
   run.cluster === 'sim'
     ? 'The same seed gives the same run, step for step.'
@@ -263,6 +271,7 @@ export function firstScreen(report: RunReport): FirstScreen {
     identity: identity(report),
     strength: strengthWords(report.strength),
     losses: losses(report),
+    nothingFound: report.findings.total === 0 && report.verdict.kind !== 'certified' ? nothingFound(report) : null,
     moreLosses: more > 0 ? `and ${plural(more, 'more group')} by cause` : null,
     missing: gathered(report.verdict.missing.filter((one) => !report.verdict.headline.includes(one))),
     facts: facts(report),

@@ -110,6 +110,33 @@ describe('groupFindings', () => {
     expect(groups[0]?.sentence).toMatch(/before the failover of partition \d+ to n4 \(epoch 9\)/);
   });
 
+  it('does not blame the move that led to the epoch of the answer; moves of one moment are one group', () => {
+    const drafts = lost(kill('F2', 'n2', 60_000), 2).map((draft, index): FindingDraft => ({
+      ...draft,
+      node: 'n1',
+      epoch: 4,
+      partition: index,
+      operation: { ...draft.operation, invokedAtMs: 59_000, acknowledgedAtMs: 59_900 },
+      firstMissed: null,
+      lastSeen: null,
+    }));
+    const to = (partition: number, atMs: number, epoch: number, owner: string): EpochChange => ({
+      ...{ atMs, partition, epoch, term: epoch, owner },
+      ...{ health: 'Recovering', kind: 'failover' },
+    });
+    const epochs = [
+      to(0, 59_500, 4, 'n1'),
+      to(1, 59_500, 4, 'n1'),
+      to(0, 61_000, 7, 'n3'),
+      to(1, 62_000, 8, 'n3'),
+      to(1, 80_000, 9, 'n3'),
+    ];
+    const { groups } = groupFindings(drafts, { faults: [], epochs });
+    expect(groups.map((group) => group.sentence)).toEqual([
+      '2 of 2 lost writes were acknowledged ≤ 2.1 s before failovers of 2 partitions to n3',
+    ]);
+  });
+
   it('names the failover that had replaced the node before it acknowledged', () => {
     const [draft] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
     const finding: FindingDraft = { ...draft, node: 'n1' };
@@ -148,7 +175,7 @@ describe('groupFindings', () => {
       ],
     }));
     expect(groupFindings(drafts, { faults: [fault], epochs: [] }).groups[0]?.whereNow).toBe(
-      '2 on no replica and 1 on n1 only (for 1 of them a replica gave no full answer)',
+      '2 on no replica and 1 only on n1 (for 1 of them a replica gave no full answer)',
     );
   });
 });

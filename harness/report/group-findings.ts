@@ -26,6 +26,8 @@ export const findingCap = 500;
 /** A fault that begins later than this after an acknowledgement is not named as its cause. */
 export const causeWindowMs = 30_000;
 const epochsShown = 8;
+/** Moves with no longer pause between them belong to one incident, ms. */
+const incidentGapMs = 5_000;
 
 type Cause =
   | {
@@ -34,7 +36,7 @@ type Cause =
       readonly relation: 'before' | 'during';
       readonly distanceMs: number;
     }
-  | { readonly kind: 'epoch'; readonly change: EpochChange; readonly distanceMs: number }
+  | { readonly kind: 'epoch'; readonly change: EpochChange; readonly incident: number; readonly distanceMs: number }
   /** The node that answered had been replaced as primary by then. */
   | { readonly kind: 'replaced'; readonly change: EpochChange; readonly distanceMs: number }
   | { readonly kind: 'sum' }
@@ -60,12 +62,15 @@ function horizonOf(finding: FindingDraft): number {
 
 /** Higher is closer: the acknowledging node hit, then the partition, then a node that holds a copy. */
 function nearness(finding: FindingDraft, fault: Fault): number {
-  if (finding.node !== null && fault.targets.includes(finding.node)) return 3;
+  if (finding.node !== null && fault.targets.includes(finding.node)) return hitItself;
   if (fault.partition !== null && fault.partition === finding.partition) return 2;
   return finding.replicas.some((replica) => fault.targets.includes(replica.node)) ? 1 : 0;
 }
 
-function faultCause(finding: FindingDraft, applied: readonly Fault[]): Cause | null {
+/** A fault this near hit the node that answered; anything further away explains less than a change of the partition's owner. */
+const hitItself = 3;
+
+function faultCause(finding: FindingDraft, applied: readonly Fault[], atLeast: number): Cause | null {
   const moment = momentOf(finding);
   const since = sinceOf(finding);
   const horizon = horizonOf(finding);
@@ -75,6 +80,7 @@ function faultCause(finding: FindingDraft, applied: readonly Fault[]): Cause | n
     if (fromMs > horizon) break;
     if ((fault.stages.healedMs ?? Infinity) < since) continue;
     const score = nearness(finding, fault);
+    if (score < atLeast) continue;
     const distanceMs = Math.abs(fromMs - moment);
     if (best === null || score > best.score || (score === best.score && distanceMs < best.distanceMs)) {
       best = { fault, score, distanceMs };
@@ -85,28 +91,27 @@ function faultCause(finding: FindingDraft, applied: readonly Fault[]): Cause | n
   return { kind: 'fault', fault: best.fault, relation, distanceMs: best.distanceMs };
 }
 
-function epochCause(finding: FindingDraft, moves: readonly EpochChange[]): Cause {
+function epochCause(finding: FindingDraft, moves: readonly Move[]): Cause | null {
   const moment = momentOf(finding);
   const since = sinceOf(finding);
   const horizon = horizonOf(finding);
-  for (const change of moves) {
+  for (const move of moves) {
+    const { change } = move;
     if (change.partition !== finding.partition || change.atMs < since) continue;
+    // What led to the epoch of the answer came before it.
+    if (finding.epoch !== null && change.epoch <= finding.epoch) continue;
     if (change.atMs > horizon) break;
-    return { kind: 'epoch', change, distanceMs: Math.max(0, change.atMs - moment) };
+    return { kind: 'epoch', change, incident: move.incident, distanceMs: Math.max(0, change.atMs - moment) };
   }
-  return { kind: 'none' };
+  return null;
 }
 
 /** The failover that had taken the partition from the answering node before it answered; null when there was none. */
-function replacedCause(
-  finding: FindingDraft,
-  moves: readonly EpochChange[],
-  all: readonly EpochChange[],
-): Cause | null {
+function replacedCause(finding: FindingDraft, moves: readonly Move[], all: readonly EpochChange[]): Cause | null {
   const moment = momentOf(finding);
   const before = (changes: readonly EpochChange[]): EpochChange[] =>
     changes.filter((change) => change.partition === finding.partition && change.atMs <= moment);
-  const last = before(moves).at(-1);
+  const last = before(moves.map(({ change }) => change)).at(-1);
   if (finding.node === null || last === undefined || last.owner === finding.node) return null;
   if (!before(all).some((change) => change.owner === finding.node && change.atMs < last.atMs)) return null;
   return { kind: 'replaced', change: last, distanceMs: moment - last.atMs };
@@ -134,14 +139,39 @@ function firstLosses(drafts: readonly FindingDraft[]): ReadonlyMap<string, numbe
 const follows = (finding: FindingDraft, lostAtMs: ReadonlyMap<string, number>): boolean =>
   consequences.has(finding.kind) && momentOf(finding) > (lostAtMs.get(finding.key) ?? Infinity);
 
+interface Move {
+  readonly change: EpochChange;
+  /** Moves that come one upon the other have the same number. */
+  readonly incident: number;
+}
+
+/** Failovers and handoffs in the order of time. */
+function movesOf(epochs: readonly EpochChange[]): Move[] {
+  let incident = 0;
+  let lastMs = -Infinity;
+  return epochs
+    .filter((change) => change.kind !== 'edge')
+    .toSorted((a, b) => a.atMs - b.atMs)
+    .map((change) => {
+      if (change.atMs - lastMs > incidentGapMs) incident++;
+      lastMs = change.atMs;
+      return { change, incident };
+    });
+}
+
 function causeOf(
   finding: FindingDraft,
   applied: readonly Fault[],
-  moves: readonly EpochChange[],
+  moves: readonly Move[],
   all: readonly EpochChange[],
 ): Cause {
   if (isSum(finding)) return { kind: 'sum' };
-  return faultCause(finding, applied) ?? replacedCause(finding, moves, all) ?? epochCause(finding, moves);
+  return (
+    faultCause(finding, applied, hitItself) ??
+    replacedCause(finding, moves, all) ??
+    epochCause(finding, moves) ??
+    faultCause(finding, applied, 0) ?? { kind: 'none' }
+  );
 }
 
 interface Gathered {
@@ -154,9 +184,11 @@ function causeKey(kind: FindingKind, cause: Cause): string {
   switch (cause.kind) {
     case 'fault':
       return `${kind}|fault|${cause.fault.id}|${cause.relation}`;
+    // A dead node moves many partitions at once: those are one cause.
     case 'epoch':
+      return `${kind}|epoch|${cause.change.kind}|${cause.change.owner}|${cause.incident}`;
     case 'replaced':
-      return `${kind}|${cause.kind}|${cause.change.partition}|${cause.change.epoch}`;
+      return `${kind}|replaced|${cause.change.partition}|${cause.change.epoch}`;
     case 'sum':
     case 'follows':
     case 'none':
@@ -175,7 +207,9 @@ function causeWords(kind: FindingKind, { cause, distanceMs, members }: Gathered)
         : `${verb} during the ${faultName(cause.fault)}, ${distance} after it began`;
     case 'epoch': {
       const { change } = cause;
-      const owner = change.owner === null ? '' : ` to ${change.owner}`;
+      const owner = change.owner === null ? '' : ` to ${visible(change.owner)}`;
+      const partitions = new Set(members.map((member) => member.partition)).size;
+      if (partitions > 1) return `${verb} ${distance} before ${change.kind}s of ${partitions} partitions${owner}`;
       return `${verb} ${distance} before the ${change.kind} of partition ${change.partition}${owner} (epoch ${change.epoch})`;
     }
     case 'replaced': {
@@ -217,7 +251,7 @@ function whereNowOf(members: readonly FindingDraft[]): string {
     if (unanswered > 0 && unanswered < replicas.length) silent++;
     const place =
       holders.length > 0
-        ? `on ${listWords(holders)} only`
+        ? `only on ${listWords(holders)}`
         : replicas.length === 0
           ? 'at a place unknown: no replica was asked'
           : unanswered === replicas.length
@@ -273,7 +307,7 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
   const applied = context.faults
     .filter((fault) => fault.stages.injectedMs !== null)
     .toSorted((a, b) => (a.stages.injectedMs ?? 0) - (b.stages.injectedMs ?? 0));
-  const moves = context.epochs.filter((change) => change.kind !== 'edge').toSorted((a, b) => a.atMs - b.atMs);
+  const moves = movesOf(context.epochs);
   const lostAtMs = firstLosses(drafts);
   const totals = new Map<FindingKind, number>();
   const gathered = new Map<string, Gathered>();

@@ -23,7 +23,7 @@ function lossBlock(screen: FirstScreen): Markup {
   if (screen.losses.length === 0) {
     return html`<div class="block">
       <h2>Lost</h2>
-      <p>Nothing was found lost, stale or otherwise wrong.</p>
+      <p>${screen.nothingFound ?? 'Nothing was found lost, stale or otherwise wrong.'}</p>
     </div>`;
   }
   const more = screen.moreLosses === null ? null : html`<p><a href="#findings">${screen.moreLosses}</a></p>`;

@@ -37,6 +37,7 @@ export function renderLastLines(report: RunReport, options: LineOptions): string
     if (loss.whereNow !== '') lines.push(`    value now: ${visible(loss.whereNow)}`);
   }
   if (screen.moreLosses !== null) lines.push(`    ${visible(screen.moreLosses)}`);
+  if (screen.nothingFound !== null) lines.push(`  ${visible(screen.nothingFound)}`);
   for (const missing of screen.missing) lines.push(`  ${tone('!')} ${visible(missing)}`);
   if (lines.at(-1) !== '') lines.push('');
   lines.push(visible(screen.facts.map((fact) => `${fact.label} ${fact.value}`).join(' · ')));

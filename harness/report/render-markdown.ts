@@ -95,6 +95,7 @@ export function renderMarkdown(report: RunReport): string {
     '',
     escapeMarkdown(screen.identity),
     '',
+    ...(screen.nothingFound === null ? [] : [escapeMarkdown(screen.nothingFound)]),
     ...screen.losses.flatMap((loss) => [
       `- **${escapeMarkdown(loss.sentence)}**  `,
       `  ${escapeMarkdown(loss.under)}${loss.whereNow === '' ? '' : `  \n  Value now: ${escapeMarkdown(loss.whereNow)}`}`,
