@@ -8,10 +8,12 @@ import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Database, { type Database as Db } from 'better-sqlite3';
 import { present } from '../lib/assert.ts';
-import { blockColumns, openBlockColumns, OperationBlock, rowsPerBlock } from './operation-block.ts';
+import { type Extremes, readHistories } from './history-passes.ts';
+import { type OperationOutline, readOutlines } from './operation-outline.ts';
 import * as rows from './rows.ts';
 import { checkIdentity, LedgerFileError, schemaVersion } from './schema.ts';
-import { KeyHistory, outcomeCode, replicaWhy, sourceCode } from './verify/history.ts';
+import { TableRows } from './table-rows.ts';
+import type { KeyHistory } from './verify/history.ts';
 import type { HistorySource, OperationDetails } from './verify/source.ts';
 
 /** Name of the ledger inside a run's folder. */
@@ -106,11 +108,15 @@ export class LedgerReader implements HistorySource {
   readonly path: string;
   private readonly db: Db;
   private readonly nodes: Map<number, string>;
+  private readonly rows: TableRows;
+  /** Of all histories read so far. */
+  private readonly seen: Extremes = { attempts: 0, durationNs: 0 };
 
   /** @internal Use {@link openLedgerReader}. */
   constructor(db: Db, path: string) {
     this.db = db;
     this.path = path;
+    this.rows = new TableRows(path, db);
     this.nodes = new Map(db.prepare('SELECT node_id, name FROM nodes').raw().all() as [number, string][]);
   }
 
@@ -214,18 +220,8 @@ export class LedgerReader implements HistorySource {
     return open === undefined ? null : { session: open, attempts: 1, error: null };
   }
 
-  extremes(part: number, parts: number): { attempts: number; durationNs: number } {
-    // Parts by ranges of ids: each reads its own stretch of the table.
-    const lastId = this.db.prepare('SELECT coalesce(max(op_id), 0) FROM operations').pluck().get() as number;
-    const from = Math.floor((lastId * part) / parts);
-    const to = Math.floor((lastId * (part + 1)) / parts);
-    const row = this.db
-      .prepare(
-        'SELECT coalesce(max(attempts), 0), coalesce(max(duration_ns), 0) FROM operations WHERE op_id > ? AND op_id <= ?',
-      )
-      .raw()
-      .get(from, to) as [number, number];
-    return { attempts: row[0], durationNs: row[1] };
+  extremes(): { attempts: number; durationNs: number } {
+    return this.seen;
   }
 
   /** Number of finished operations and the id range; for progress and sizes. */
@@ -422,59 +418,19 @@ export class LedgerReader implements HistorySource {
     };
   }
 
-  /** See HistorySource. Keys ascend within a pass; a ledger that fits one block is read in one pass. */
-  *histories(part: number, parts: number, rowsPerPass = rowsPerBlock): Iterable<KeyHistory> {
-    const rowCount = this.db.prepare('SELECT count(*) FROM operations').pluck().get() as number;
-    const passes = Math.max(1, Math.ceil(rowCount / parts / rowsPerPass));
-    const stride = parts * passes;
-    const block = new OperationBlock(stride);
-    const history = new KeyHistory();
-    for (let pass = 0; pass < passes; pass++) {
-      const remainder = part + parts * pass;
-      yield* this.pass(stride === 1 ? '' : `WHERE key_id % ${stride} = ${remainder}`, block, history);
-    }
+  /** See HistorySource. Keys ascend within a pass; a ledger that fits one pass is read in one. */
+  histories(part: number, parts: number, bytesPerPass?: number): Iterable<KeyHistory> {
+    return readHistories(this.db, this.path, this.rows, {
+      part,
+      parts,
+      seen: this.seen,
+      ...(bytesPerPass === undefined ? {} : { bytesPerPass }),
+    });
   }
 
-  private *pass(mine: string, block: OperationBlock, history: KeyHistory): Iterable<KeyHistory> {
-    this.fill(block, mine);
-    const keys = this.all<[number, string, number]>(`SELECT key_id, name, canary FROM keys ${mine} ORDER BY key_id`);
-    const finals = new Cursor(
-      this.all<Cell[]>(`SELECT ${finalColumns} FROM final_reads ${mine} ORDER BY +key_id, row_id`),
-    );
-    const replicas = new Cursor(
-      this.all<Cell[]>(`SELECT ${replicaColumns} FROM replica_reads ${mine} ORDER BY +key_id, row_id`),
-    );
-    const retired = new Cursor(this.all<Cell[]>(`SELECT key_id FROM retirements ${mine} ORDER BY key_id`));
-    for (const [keyId, name, canary] of keys) {
-      history.reset(keyId, name, canary === 1);
-      block.copyTo(history);
-      history.operationCount = history.size;
-      while (finals.key <= keyId) pushFinal(history, finals);
-      while (replicas.key <= keyId) pushReplica(history, replicas);
-      while (retired.key <= keyId) {
-        history.retired = true;
-        retired.next();
-      }
-      yield history;
-    }
-  }
-
-  private fill(block: OperationBlock, mine: string): void {
-    // Open operations are few; they take their place in the order of ids, which the checkers rely on.
-    const open = this.db
-      .prepare(
-        `SELECT ${openBlockColumns} FROM open_operations ${mine === '' ? 'WHERE' : `${mine} AND`} op_id NOT IN (SELECT op_id FROM operations) ORDER BY op_id`,
-      )
-      .raw()
-      .all() as Cell[][];
-    let next = 0;
-    block.clear();
-    for (const row of this.all<Cell[]>(`SELECT ${blockColumns} FROM operations ${mine} ORDER BY op_id`)) {
-      while (next < open.length && (open[next]?.[1] as number) < (row[1] as number)) block.add(open[next++] as Cell[]);
-      block.add(row);
-    }
-    while (next < open.length) block.add(open[next++] as Cell[]);
-    block.group();
+  /** Every operation as series and counts need it, in the order of the ids, then those still open. What `visit` is given is valid during the call only. */
+  outlines(visit: (operation: OperationOutline) => void): void {
+    readOutlines(this.db, this.rows, visit);
   }
 
   private all<Row>(sql: string): IterableIterator<Row> {
@@ -482,81 +438,5 @@ export class LedgerReader implements HistorySource {
   }
 }
 
-const finalColumns =
-  'key_id, phase, outcome, NULL, invoke_ns, duration_ns, major, minor, observed, number, partition, epoch, node_id';
-const replicaColumns =
-  'key_id, phase, answered, at_ns, major, minor, observed, number, applied_seq, commit_seq, node_id';
-
-/** A sorted stream of rows, one ahead; `key` is Infinity at its end. */
-class Cursor {
-  row: Cell[] = [];
-  key = -Infinity;
-  private readonly rows: Iterator<Cell[]>;
-
-  constructor(source: Iterator<Cell[]>) {
-    this.rows = source;
-    this.next();
-  }
-
-  next(): void {
-    const step = this.rows.next();
-    if (step.done === true) this.key = Infinity;
-    else {
-      this.row = step.value;
-      this.key = step.value[0] as number;
-    }
-  }
-}
-
-const orNaN = (cell: Cell | undefined): number => (cell === null || cell === undefined ? NaN : cell);
-const orMinus = (cell: Cell | undefined): number => (cell === null || cell === undefined ? -1 : cell);
 const pair = (major: Cell, minor: Cell): readonly [number, number] | null =>
   major === null ? null : [major, minor ?? 0];
-
-function pushFinal(history: KeyHistory, cursor: Cursor): void {
-  const { row } = cursor;
-  const i = pushRead(history, row[1] === 1 ? sourceCode.retire : sourceCode.final);
-  const outcome = row[2] as number;
-  history.outcome[i] = outcome;
-  history.invokeNs[i] = row[4] as number;
-  history.returnNs[i] = outcome === outcomeCode.info ? Infinity : (row[4] as number) + (row[5] as number);
-  history.major[i] = orNaN(row[6]);
-  history.minor[i] = orNaN(row[7]);
-  history.observed[i] = orNaN(row[8]);
-  history.number[i] = orNaN(row[9]);
-  history.partition[i] = orMinus(row[10]);
-  history.epoch[i] = orNaN(row[11]);
-  history.node[i] = orMinus(row[12]);
-  cursor.next();
-}
-
-function pushReplica(history: KeyHistory, cursor: Cursor): void {
-  const { row } = cursor;
-  const i = pushRead(history, sourceCode.replica);
-  const behind = row[8] !== null && row[9] !== null && (row[8] as number) < (row[9] as number);
-  const answered = row[2] === 1 && !behind;
-  history.outcome[i] = answered ? outcomeCode.ok : outcomeCode.info;
-  history.why[i] = answered ? replicaWhy.answered : row[2] === 1 ? replicaWhy.behind : replicaWhy.missing;
-  history.invokeNs[i] = row[3] as number;
-  history.returnNs[i] = answered ? (row[3] as number) : Infinity;
-  history.major[i] = orNaN(row[4]);
-  history.minor[i] = orNaN(row[5]);
-  history.observed[i] = orNaN(row[6]);
-  history.number[i] = orNaN(row[7]);
-  history.partition[i] = -1;
-  history.epoch[i] = NaN;
-  history.node[i] = orMinus(row[10]);
-  cursor.next();
-}
-
-function pushRead(history: KeyHistory, source: number): number {
-  const i = history.grow();
-  history.operationId[i] = -1;
-  history.f[i] = 0;
-  history.why[i] = -1;
-  history.source[i] = source;
-  history.expectedMajor[i] = NaN;
-  history.expectedMinor[i] = NaN;
-  history.argument[i] = NaN;
-  return i;
-}

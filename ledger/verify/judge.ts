@@ -72,7 +72,6 @@ export function judgePart(
   const judge = new KeyJudge(options);
   const shadow = new ShadowCanary(options);
   const tally = newTally();
-  tally.extremes = { ...source.extremes(part, parts) };
   for (const history of source.histories(part, parts)) {
     judge.judge(history);
     let verdict: ReturnType<typeof searchKey> = 'not-applicable';
@@ -104,6 +103,7 @@ export function judgePart(
     countKey(tally, judge, history, context);
     if (judge.findings.length === 0) shadow.offer(history);
   }
+  tally.extremes = { ...source.extremes(part, parts) };
   return { tally, shadow: shadow.result() };
 }
 
