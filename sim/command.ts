@@ -26,10 +26,10 @@ export interface SweepCommand {
 
 /** A progress line at most this often, ms. */
 const progressEveryMs = 5_000;
-/** "12.34 h simulated in 56.7 s, …": how fast a run or a sweep was, all included. */
-export const speedLine = (virtualMs: number, wallMs: number): string =>
-  `${(virtualMs / 3_600_000).toFixed(2)} h simulated in ${secondsOf(wallMs)} s, verification included: ` +
-  `${(virtualMs / 60 / wallMs).toFixed(2)} simulated hours per minute`;
+/** How fast a run or a sweep was, all included; `cpuMs` is what its thread had of a processor, which a busy machine does not change. */
+export const speedLine = (virtualMs: number, wallMs: number, cpuMs?: number): string =>
+  `${(virtualMs / 3_600_000).toFixed(2)} h simulated in ${secondsOf(wallMs)} s${cpuMs === undefined ? '' : ` (${secondsOf(cpuMs)} s of one processor)`}, ` +
+  `verification included: ${(virtualMs / 60 / wallMs).toFixed(2)} simulated hours per minute`;
 
 const secondsOf = (ms: number): string => (ms / 1_000).toFixed(1);
 

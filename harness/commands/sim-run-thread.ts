@@ -66,7 +66,8 @@ async function simRun({ seed, pins, resultsDir, colour }: SimRunTask): Promise<n
   const judged = judgeFolder(folder.path, colour);
   writeVerdict(folder, { runId, verdict: judged.verdict, exitCode: judged.exitCode, headline: judged.headline });
   for (const line of judged.lines) print(line);
-  print(speedLine(played.virtualMs, performance.now() - startedMs));
+  const { user, system } = process.threadCpuUsage();
+  print(speedLine(played.virtualMs, performance.now() - startedMs, (user + system) / 1_000));
   print(`Again: ${replayCommand(seed, pins)}   (${join(folder.path, 'report.html')})`);
   return judged.exitCode;
 }

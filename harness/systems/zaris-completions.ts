@@ -63,9 +63,10 @@ export const definiteRefusals: readonly string[] = [
 /** What the result says of the operation. */
 export function completionOf(operation: Operation, result: OperationResult): Completion {
   const served = servedOf(result);
+  const version = versionOf(result.version);
+  if (result.status === 'Ok' && !result.inDoubt) return okOf(operation, result, version, served);
   const error = `${result.status}${result.reason === undefined ? '' : `: ${result.reason}`}`.slice(0, maxErrorChars);
   if (result.inDoubt) return { kind: 'info', error, ...served };
-  const version = versionOf(result.version);
   switch (result.status) {
     case 'Ok':
       return okOf(operation, result, version, served);
@@ -109,6 +110,9 @@ function okOf(operation: Operation, result: OperationResult, version: Version | 
 
 function servedOf(result: OperationResult): Served {
   const { attempts, partition, epoch, servedBy } = result;
+  // In one piece where all is known, as nearly always: this is made for every operation.
+  if (partition !== undefined && epoch !== undefined && servedBy !== undefined)
+    return { attempts: Math.max(1, attempts), partition, epoch, node: servedBy };
   return {
     attempts: Math.max(1, attempts),
     ...(partition === undefined ? {} : { partition }),
