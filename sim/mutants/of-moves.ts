@@ -164,8 +164,8 @@ export const moveMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'zaris/partition/replica.ts',
-        find: '      this.matchedSeq = asSeq(0);\n      this.staging = null;\n    }\n    return true;\n  }\n\n  /** The partition was re-homed',
-        replace: '      this.matchedSeq = asSeq(0);\n    }\n    return true;\n  }\n\n  /** The partition was re-homed',
+        find: '      this.staging = null;\n      this.termPrimary = null;\n',
+        replace: '      this.termPrimary = null;\n',
       },
       {
         file: 'zaris/partition/replica.ts',

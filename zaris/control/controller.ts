@@ -152,7 +152,8 @@ export class Controller {
           commands.push(plan);
         }
       }
-      const inSet = runtimes.some((runtime) => runtime.inSync.some((member) => member.nodeId === node.nodeId));
+      const isIn = ({ nodeId }: Member): boolean => nodeId === node.nodeId;
+      const inSet = runtimes.some((runtime) => runtime.inSync.some(isIn) || runtime.eligible.some(isIn));
       if (node.leaving && !inMap && !inSet && !this.held(`forget ${node.nodeId}`, this.timings.reproposeMs, nowMs)) {
         commands.push({ kind: 'forget-node', nodeId: node.nodeId });
       }

@@ -194,4 +194,36 @@ describe('the runtime of a partition', () => {
     other.load(saved);
     expect(other.runtime(partitionId(0)).primary?.nodeId).toBe(n1);
   });
+
+  it('a node that may still be a full copy is not forgotten', () => {
+    const cluster = new Cluster();
+    cluster.on({ kind: 'shrink', member: cluster.member(n2), why: 'silent' });
+    cluster.on({ kind: 'shrink', member: cluster.member(n3), why: 'silent' });
+    expect(cluster.names(cluster.runtime.eligible)).toBe('n3#1');
+    cluster.apply({
+      kind: 'set-map',
+      expectMapVersion: 1,
+      placements: [{ preferredPrimary: n1, replicas: [n1, n2, n4] }],
+    });
+    cluster.apply({ kind: 'forget-node', nodeId: n3 });
+    expect(cluster.state.current(n3), 'an eligible member').not.toBeNull();
+    cluster.on({ kind: 'expand', member: cluster.member(n4) });
+    cluster.apply({ kind: 'forget-node', nodeId: n3 });
+    expect(cluster.state.current(n3)).toBeNull();
+  });
+
+  it('a forgotten node that comes back is another incarnation than any before', () => {
+    const cluster = new Cluster();
+    cluster.register(n4, 'n4 start 2');
+    expect(cluster.member(n4).incarnation).toBe(2);
+    cluster.apply({ kind: 'forget-node', nodeId: n4 });
+    const other = new ControlState();
+    other.load(cluster.state.save());
+    cluster.register(n4, 'n4 start 3');
+    expect(cluster.member(n4).incarnation).toBe(3);
+    cluster.apply({ kind: 'forget-node', nodeId: n4 });
+    cluster.register(n4, 'n4 start 4');
+    expect(cluster.member(n4).incarnation).toBe(4);
+    expect(other.current(n4)).toBeNull();
+  });
 });

@@ -25,11 +25,14 @@ import {
 } from '../model/ids.ts';
 import type { Health } from '../model/view.ts';
 import type { Applied, Batch, ControlCommand, PartitionCommand, Placement } from './commands.ts';
+import { type Check, checkEdge, checkForward, checkRuntime } from './state-checks.ts';
 
 /** Nonces of earlier starts that are remembered per node, so that a late registration cannot kill its successor. */
 const rememberedNonces = 16;
 /** Audit events kept in the state. */
 const auditEventBound = 256;
+/** Forgotten nodes whose last incarnation is remembered. */
+const forgottenBound = 4_096;
 
 export interface NodeRecord {
   readonly nodeId: NodeId;
@@ -76,6 +79,8 @@ export interface ControlData {
   placements: readonly Placement[];
   runtimes: PartitionRuntime[];
   audit: AuditEvent[];
+  /** Last incarnations of nodes that were forgotten: a name that comes back must not be taken for its predecessor. */
+  forgotten: Member[];
 }
 
 /** What one applied batch changed. */
@@ -112,10 +117,16 @@ export class ControlState {
     placements: [],
     runtimes: [],
     audit: [],
+    forgotten: [],
   };
+  private readonly check: Check;
   private touched = new Set<PartitionId>();
   private membersChanged = false;
   private edges: Edge[] = [];
+
+  constructor(check: Check = assert) {
+    this.check = check;
+  }
 
   get revision(): number {
     return this.data.revision;
@@ -173,8 +184,9 @@ export class ControlState {
 
   /** Replaces the whole state by a snapshot's. */
   load(saved: unknown): Change {
-    const data = structuredClone(saved) as ControlData;
-    assert(data.revision >= this.data.revision, 'a control snapshot never goes back');
+    const loaded = structuredClone(saved) as Omit<ControlData, 'forgotten'> & Partial<ControlData>;
+    const data: ControlData = { ...loaded, forgotten: loaded.forgotten ?? [] };
+    checkForward(this.check, this.data, data);
     this.data = data;
     return {
       partitions: new Set(data.runtimes.map((runtime) => runtime.partition)),
@@ -190,7 +202,10 @@ export class ControlState {
     this.touched = new Set();
     this.membersChanged = false;
     this.edges = [];
+    const { placements } = this.data;
     for (const command of batch?.commands ?? []) this.command(command);
+    const mayMoveMap = batch?.commands.some(({ kind }) => kind === 'set-map') === true;
+    this.check(mayMoveMap || this.data.placements === placements, 'only a planned regeneration changes the map');
     return { partitions: this.touched, membersChanged: this.membersChanged, edges: this.edges };
   }
 
@@ -216,9 +231,7 @@ export class ControlState {
       case 'forget-node': {
         const holds = this.data.placements.some((placement) => placement.replicas.includes(command.nodeId));
         if (holds) return refused('still in the map');
-        this.data.nodes = this.data.nodes.filter((node) => node.nodeId !== command.nodeId);
-        this.membersChanged = true;
-        return applied;
+        return this.forget(command.nodeId);
       }
       case 'set-map':
         return this.setMap(command.expectMapVersion, command.placements);
@@ -227,13 +240,30 @@ export class ControlState {
     }
   }
 
+  /** A node that may be taken for a full copy is not forgotten; one that comes back later is another incarnation than any before. */
+  private forget(id: NodeId): Applied {
+    const node = this.node(id);
+    if (node === undefined) return refused('unknown node');
+    const isCounted = this.data.runtimes.some(({ inSync, eligible }) =>
+      [...inSync, ...eligible].some((member) => member.nodeId === id),
+    );
+    if (isCounted) return refused('still in a set');
+    const gone = { nodeId: id, incarnation: node.incarnation };
+    const others = this.data.forgotten.filter((member) => member.nodeId !== id);
+    this.data.forgotten = [...others, gone].slice(-forgottenBound);
+    this.data.nodes = this.data.nodes.filter((other) => other.nodeId !== id);
+    this.membersChanged = true;
+    return applied;
+  }
+
   private register(command: ControlCommand & { kind: 'register' }): Applied {
     const known = this.data.nodes.find((node) => node.nodeId === command.nodeId);
     if (known === undefined) {
+      const before = this.data.forgotten.find((member) => member.nodeId === command.nodeId)?.incarnation ?? 0;
       this.data.nodes.push({
         nodeId: command.nodeId,
         diskId: command.diskId,
-        incarnation: asIncarnation(1),
+        incarnation: asIncarnation(before + 1),
         nonces: [command.nonce],
         clientAddress: command.clientAddress,
         clusterAddress: command.clusterAddress,
@@ -338,7 +368,7 @@ export class ControlState {
     );
   }
 
-  private get minInSync(): number {
+  get minInSync(): number {
     return present(this.data.settings, 'cluster settings').minInSync;
   }
 
@@ -346,6 +376,14 @@ export class ControlState {
     const runtime = this.data.runtimes[command.partition];
     if (runtime === undefined) return refused('no such partition');
     if (runtime.epoch !== command.expectEpoch) return refused('the epoch moved meanwhile');
+    const before = { term: runtime.term, dataLossNumber: runtime.dataLossNumber };
+    const outcome = this.settle(runtime, command);
+    if (outcome.kind === 'refused') return outcome;
+    checkEdge(this.check, command, before, { runtime, audit: this.data.audit.at(-1) });
+    return outcome;
+  }
+
+  private settle(runtime: PartitionRuntime, command: PartitionCommand): Applied {
     switch (command.kind) {
       case 'promote':
         return this.promote(runtime, command.candidate);
@@ -467,7 +505,7 @@ export class ControlState {
 
   private edge(runtime: PartitionRuntime, name: Edge['name'], why: string, step = 1): Applied {
     runtime.epoch = asEpoch(runtime.epoch + step);
-    assert(runtime.term <= runtime.epoch, 'a term is an epoch that has been');
+    checkRuntime(this.check, runtime, this);
     this.touched.add(runtime.partition);
     this.edges.push({ name, why, runtime: { ...runtime } });
     return applied;

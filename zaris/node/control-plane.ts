@@ -28,7 +28,7 @@ interface WaitingTerms {
 }
 
 export class ControlPlane {
-  readonly state = new ControlState();
+  readonly state: ControlState;
   readonly raft: Raft;
   readonly timings: ControlTimings;
   private readonly options: NodeOptions;
@@ -60,8 +60,12 @@ export class ControlPlane {
       readonly outbox: Outbox;
       readonly onChange: (change: Change, nowMs: number) => void;
       readonly positions: Positions;
+      readonly onBrokenInvariant: (why: string) => void;
     },
   ) {
+    this.state = new ControlState((condition, why) => {
+      if (!condition) world.onBrokenInvariant(why);
+    });
     this.options = options;
     this.outbox = world.outbox;
     this.onChange = world.onChange;

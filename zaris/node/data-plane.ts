@@ -180,6 +180,8 @@ export class DataPlane implements ReplicaHost {
       this.touch(current);
       return;
     }
+    if (runtime.serving)
+      this.invariant(false, `partition ${partition}: serves in term ${runtime.term} without having proved possession`);
     const assignedNow = new Primary(replica, runtime.term, nowMs);
     this.primaries.set(partition, assignedNow);
     this.touch(assignedNow);
@@ -241,6 +243,8 @@ export class DataPlane implements ReplicaHost {
   /** A primary of a later term speaks: whoever led here before is deposed. One of an older term is not heard. */
   private yields(primary: Primary | undefined, term: Term): boolean {
     if (primary === undefined) return true;
+    if (term === primary.term)
+      this.invariant(false, `partition ${primary.replica.partition}: another primary speaks in term ${term}`);
     if (term <= primary.term) return false;
     primary.depose('a later term was seen');
     return true;

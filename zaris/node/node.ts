@@ -60,6 +60,7 @@ export class Node {
       outbox: this.outbox,
       onChange: (change, nowMs) => this.onChange(change, nowMs),
       positions: () => this.data.positions(),
+      onBrokenInvariant: parts.onBrokenInvariant,
     });
     this.data = new DataPlane(this.control, this.outbox, withTimings(options), parts);
     this.router = new Router(this.control, this.data, this.outbox, () => this.view());

@@ -8,7 +8,7 @@
  */
 import type { PartitionRuntime } from '../control/state.ts';
 import type { Entry, EntryEffect, OnceRecord } from '../model/entry.ts';
-import { type Member, type Seq, type Term, sameMember, seq as asSeq } from '../model/ids.ts';
+import { type Member, type Seq, type Term, memberName, sameMember, seq as asSeq } from '../model/ids.ts';
 import type {
   AppendAckMessage,
   PossessionAnswerMessage,
@@ -81,11 +81,17 @@ export class Primary {
   leaseHeld(nowMs: number): boolean {
     const { host } = this.replica;
     const promotable = this.keeper?.promotable(this.runtime) ?? [];
-    const grants = promotable.map((member) => ({
-      member,
-      sentAtMs: this.replicator?.get(member)?.leaseSentAtMs ?? Number.NEGATIVE_INFINITY,
-    }));
-    return host.rules.leaseHeld({ nowMs, leaseMs: host.timings.leaseMs, grants });
+    const { leaseMs } = host.timings;
+    let oldestMs = Number.POSITIVE_INFINITY;
+    const grants = promotable.map((member) => {
+      const sentAtMs = this.replicator?.get(member)?.leaseSentAtMs ?? Number.NEGATIVE_INFINITY;
+      if (sentAtMs < oldestMs) oldestMs = sentAtMs;
+      return { member, sentAtMs };
+    });
+    const isHeld = host.rules.leaseHeld({ nowMs, leaseMs, grants });
+    if (isHeld && nowMs >= oldestMs + leaseMs)
+      host.invariant(false, `partition ${this.replica.partition}: a read outside the lease`);
+    return isHeld;
   }
 
   /** Whom to send beats to: everybody that may hold a lease or learns. */
@@ -123,6 +129,8 @@ export class Primary {
     const { host, partition, log, commitSeq } = this.replica;
     const { runtime } = this;
     if (this.replicator === null) {
+      if (!runtime.released && nowMs < this.replica.leaseGrantedUntilMs(host.self))
+        host.invariant(false, `partition ${partition}: ready to serve within a lease that it granted`);
       for (const entry of log.slice(commitSeq, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
         this.overlay.add(entry, true);
       this.replicator = new Replicator(this.replica, this.term);
@@ -216,15 +224,18 @@ export class Primary {
       };
     };
     const joiner = this.keeper?.joiner ?? null;
+    const inSync = runtime.inSync.map(match);
+    const joiners = joiner === null ? [] : [match(joiner)];
     const upTo = host.rules.commitIndex({
       commitSeq: replica.commitSeq,
       lastSeq: replica.log.lastSeq,
       self: host.self,
-      inSync: runtime.inSync.map(match),
-      joiners: joiner === null ? [] : [match(joiner)],
+      inSync,
+      joiners,
       minInSync: host.minInSync,
     });
     if (upTo <= replica.commitSeq) return;
+    this.checkHeld(upTo, inSync, joiners);
     for (const entry of replica.commitTo(upTo, nowMs)) {
       this.overlay.settle(entry);
       this.desk.onCommitted(entry);
@@ -232,6 +243,21 @@ export class Primary {
     this.desk.afterCommit(nowMs);
     this.advanceHandoff(nowMs);
     replica.trim(replicator.heldFrom());
+  }
+
+  /** What is about to be acknowledged is in the log of everybody who could be promoted, and of enough of them. */
+  private checkHeld(upTo: Seq, inSync: readonly Match[], joiners: readonly Match[]): void {
+    const { host, partition } = this.replica;
+    for (const { member, seq } of inSync) {
+      if (seq < upTo)
+        host.invariant(false, `partition ${partition}: commits ${upTo}, in sync ${memberName(member)} holds ${seq}`);
+    }
+    for (const { member, seq } of joiners) {
+      if (seq < upTo)
+        host.invariant(false, `partition ${partition}: commits ${upTo}, joiner ${memberName(member)} holds ${seq}`);
+    }
+    if (inSync.length < host.minInSync)
+      host.invariant(false, `partition ${partition}: commits ${upTo} with ${inSync.length} in sync`);
   }
 
   tick(nowMs: number): void {

@@ -54,6 +54,8 @@ export class Replica {
   /** Whom the lease was granted to. */
   private grantedTo: Member | null = null;
   private staging: Staging | null = null;
+  /** Who spoke as the primary of `term`; null until somebody did. */
+  private termPrimary: Member | null = null;
 
   constructor(partition: PartitionId, host: ReplicaHost) {
     this.partition = partition;
@@ -71,6 +73,19 @@ export class Replica {
       this.term = term;
       this.matchedSeq = asSeq(0);
       this.staging = null;
+      this.termPrimary = null;
+    }
+    return true;
+  }
+
+  /** Adopts the term of somebody who speaks as its primary; false when it is older than one already adopted. */
+  private hears(from: Member, term: Term): boolean {
+    if (!this.adoptTerm(term)) return false;
+    const known = this.termPrimary;
+    if (known === null) this.termPrimary = from;
+    else if (known.nodeId !== from.nodeId || known.incarnation !== from.incarnation) {
+      const both = `${memberName(known)} and ${memberName(from)}`;
+      this.host.invariant(false, `partition ${this.partition}: two primaries in term ${term}: ${both}`);
     }
     return true;
   }
@@ -91,7 +106,7 @@ export class Replica {
 
   onAppend(from: Member, message: AppendMessage, nowMs: number): void {
     if (!this.adoptDataLoss(message.dataLossNumber)) return;
-    if (!this.adoptTerm(message.term)) return;
+    if (!this.hears(from, message.term)) return;
     const { previousSeq, previousTerm } = message;
     const base = this.log.baseVersion;
     // What lies below the trimmed part is committed, hence equal; only what is above it needs a comparison.
@@ -164,7 +179,7 @@ export class Replica {
     beat: { term: Term; commitSeq: Seq; digestSeq: Seq; digest: number },
     nowMs: number,
   ): Seq | null {
-    if (!this.adoptTerm(beat.term)) return null;
+    if (!this.hears(from, beat.term)) return null;
     const { leaseMs, clockDrift } = this.host.timings;
     this.grantedUntilMs = Math.max(this.grantedUntilMs, nowMs + leaseMs * (1 + clockDrift));
     this.grantedTo = from;
@@ -189,7 +204,7 @@ export class Replica {
   }
 
   onPossessionQuery(from: Member, message: PossessionQueryMessage): void {
-    if (!this.adoptTerm(message.term)) return;
+    if (!this.hears(from, message.term)) return;
     const { last } = this.log;
     this.host.send(from, {
       kind: 'possession-answer',
@@ -202,7 +217,7 @@ export class Replica {
   }
 
   onTailQuery(from: Member, message: TailQueryMessage): void {
-    if (!this.adoptTerm(message.term)) return;
+    if (!this.hears(from, message.term)) return;
     if (this.log.termAt(message.afterSeq) !== message.afterTerm) return;
     const { appendEntries, appendBytes } = this.host.timings;
     const entries = this.log.slice(message.afterSeq, appendEntries, appendBytes);
@@ -219,7 +234,7 @@ export class Replica {
   }
 
   onSnapshotChunk(from: Member, message: SnapshotChunkMessage, nowMs: number): void {
-    if (!this.adoptDataLoss(message.dataLossNumber) || !this.adoptTerm(message.term)) return;
+    if (!this.adoptDataLoss(message.dataLossNumber) || !this.hears(from, message.term)) return;
     const known = this.staging;
     if (known === null || known.snapshotId !== message.snapshotId || known.term !== message.term) {
       if (message.seq <= this.commitSeq || message.seq <= this.matchedSeq) {
@@ -269,6 +284,8 @@ export class Replica {
       this.staging = null;
       return;
     }
+    if (message.seq < this.commitSeq)
+      this.host.invariant(false, `partition ${this.partition}: the commit index goes back by a snapshot`);
     this.log = new PartitionLog({ term: message.seqTerm, seq: message.seq });
     this.store = staging.store;
     this.commitSeq = message.seq;

@@ -141,7 +141,7 @@ export class RequestDesk {
     }
     const remembered = host.rules.remembered(replica.store, once.clientId, once.sequence);
     if (remembered.kind === 'done') {
-      host.reply(connection, this.resultAnswer(id, remembered.result));
+      host.reply(connection, this.settledAnswer(id, remembered.result));
       return;
     }
     if (remembered.kind === 'settled' || once.sequence < overlay.lowWatermark(once.clientId)) {
@@ -176,7 +176,7 @@ export class RequestDesk {
         if (plain) {
           // Judged against what is committed: a position beyond it would be ahead of the reads that follow.
           const committed = judgeMutation(mutation, this.current(mutation.key), replica.store.applied);
-          host.reply(connection, this.resultAnswer(id, committed.kind === 'refusal' ? committed.result : result));
+          host.reply(connection, this.settledAnswer(id, committed.kind === 'refusal' ? committed.result : result));
           return;
         }
         const entry = this.primary.append({ kind: 'completion' }, this.record(request, result));
@@ -216,7 +216,7 @@ export class RequestDesk {
     for (let next = this.waiters[this.nextWaiter]; next?.at === entry.seq; next = this.waiters[this.nextWaiter]) {
       this.nextWaiter += 1;
       if (entry.seq > commitSeq) host.invariant(false, 'an answer above the commit index');
-      host.reply(next.connection, this.resultAnswer(next.id, next.result));
+      host.reply(next.connection, this.settledAnswer(next.id, next.result));
     }
     if (this.nextWaiter === this.waiters.length || this.nextWaiter >= answeredBound) {
       this.waiters = this.waiters.slice(this.nextWaiter);
@@ -276,6 +276,14 @@ export class RequestDesk {
   }
 
   /** Spelt out for the shapes that nearly every answer has; spreading costs more than all the rest of an answer. */
+  /** The answer to a mutation that is to be kept: an Ok stands at or below the commit index. */
+  private settledAnswer(id: number, result: StoredResult): Answer {
+    const { host, commitSeq, partition } = this.primary.replica;
+    if (result.status === 'Ok' && result.version !== undefined && result.version.seq > commitSeq)
+      host.invariant(false, `partition ${partition}: Ok for ${result.version.seq} above the commit index ${commitSeq}`);
+    return this.resultAnswer(id, result);
+  }
+
   private resultAnswer(id: number, result: StoredResult): Answer {
     const { runtime } = this.primary;
     const { status, version, value } = result;
