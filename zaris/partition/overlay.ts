@@ -19,6 +19,52 @@ interface PendingSequence {
   readonly once: OnceRecord;
 }
 
+/** Up to so many keys are found faster by comparing than by hashing, and leave no tables behind. */
+const comparedKeys = 8;
+
+/** Pending items by key: a list while they are few, a map beyond. */
+class PendingKeys {
+  private readonly few: (PendingItem & { readonly key: string })[] = [];
+  private many: Map<string, PendingItem> | null = null;
+
+  get(key: string): PendingItem | undefined {
+    return this.many === null ? this.few.find((item) => item.key === key) : this.many.get(key);
+  }
+
+  set(key: string, item: PendingItem): void {
+    const { few } = this;
+    if (this.many !== null) {
+      this.many.set(key, item);
+      return;
+    }
+    const index = few.findIndex((other) => other.key === key);
+    const { seq, value, version } = item;
+    if (index >= 0) few[index] = { key, seq, value, version };
+    else if (few.length < comparedKeys) few.push({ key, seq, value, version });
+    else {
+      this.many = new Map(few.map((other) => [other.key, other]));
+      this.many.set(key, item);
+      few.length = 0;
+    }
+  }
+
+  /** Removes the key's item if it is still the one of this entry. */
+  settle(key: string, seq: Seq): void {
+    if (this.many !== null) {
+      if (this.many.get(key)?.seq === seq) this.many.delete(key);
+      if (this.many.size === 0) this.many = null;
+      return;
+    }
+    const index = this.few.findIndex((item) => item.seq === seq && item.key === key);
+    if (index >= 0) this.few.splice(index, 1);
+  }
+
+  clear(): void {
+    this.few.length = 0;
+    this.many = null;
+  }
+}
+
 /** Pending sequences of one client, in the order of their entries. */
 class PendingSequences {
   private readonly items: PendingSequence[] = [];
@@ -54,7 +100,7 @@ interface PendingClient {
 }
 
 export class PendingOverlay {
-  private readonly keys = new Map<string, PendingItem>();
+  private readonly keys = new PendingKeys();
   private readonly clients = new Map<string, PendingClient>();
   /** Keys with an uncommitted entry inherited from an older term → the last of these. */
   private readonly inherited = new Map<string, Seq>();
@@ -104,7 +150,7 @@ export class PendingOverlay {
   settle(entry: Entry): void {
     const { effect, once, seq } = entry;
     if (effect.kind === 'put' || effect.kind === 'delete') {
-      if (this.keys.get(effect.key)?.seq === seq) this.keys.delete(effect.key);
+      this.keys.settle(effect.key, seq);
       if (this.inherited.size > 0 && this.inherited.get(effect.key) === seq) this.inherited.delete(effect.key);
     } else if (effect.kind === 'expire-clients') {
       for (const clientId of effect.clientIds) {

@@ -26,6 +26,12 @@ export interface Item {
   readonly expiresAtMs?: number;
 }
 
+/** Where a key's item stands: writing to it costs one look-up, and all its items share one key. */
+interface Slot {
+  readonly key: string;
+  item: Item;
+}
+
 /** What is known of a sequence: never seen, settled below the watermark, or done with this result. */
 export type Remembered =
   | { readonly kind: 'unknown' }
@@ -38,7 +44,7 @@ function itemHash(key: string, value: string, version: Version): number {
 }
 
 export class PartitionStore {
-  private readonly items = new Map<string, Item>();
+  private readonly items = new Map<string, Slot>();
   private readonly clients = new Map<string, OnceTable>();
   private readonly expiring = new Map<string, number>();
   private appliedVersion: Version = { term: asTerm(0), seq: asSeq(0) };
@@ -67,7 +73,7 @@ export class PartitionStore {
   }
 
   get(key: string): Item | undefined {
-    return this.items.get(key);
+    return this.items.get(key)?.item;
   }
 
   /** All keys with a prefix, in order. */
@@ -161,19 +167,21 @@ export class PartitionStore {
   }
 
   private set(key: string, item: Item): void {
-    const old = this.items.get(key);
-    if (old !== undefined) {
-      assert(compareVersions(item.version, old.version) > 0, `version of a key goes back`);
-      this.mix(old, -1);
+    const slot = this.items.get(key);
+    const old = slot?.item;
+    if (slot === undefined) this.items.set(key, { key, item });
+    else {
+      assert(compareVersions(item.version, slot.item.version) > 0, `version of a key goes back`);
+      this.mix(slot.item, -1);
+      slot.item = item;
     }
-    this.items.set(key, item);
     this.mix(item, 1);
     if (item.expiresAtMs !== undefined) this.expiring.set(key, item.expiresAtMs);
     else if (old?.expiresAtMs !== undefined) this.expiring.delete(key);
   }
 
   private drop(key: string): void {
-    const old = this.items.get(key);
+    const old = this.get(key);
     if (old === undefined) return;
     this.mix(old, -1);
     this.items.delete(key);
@@ -190,7 +198,7 @@ export class PartitionStore {
   /** A consistent copy of everything, as of `applied`; items are shared, they never change. */
   snapshot(nowMs: number): { items: SnapshotItem[]; clients: SnapshotClient[] } {
     const items: SnapshotItem[] = [];
-    for (const [key, item] of this.items) {
+    for (const { key, item } of this.items.values()) {
       const ttl = item.expiresAtMs === undefined ? {} : { ttlMs: Math.max(0, item.expiresAtMs - nowMs) };
       items.push({ key, value: item.value, version: item.version, ...ttl });
     }
@@ -210,7 +218,7 @@ export class PartitionStore {
 
   restoreItems(items: readonly SnapshotItem[], clients: readonly SnapshotClient[], nowMs: number): void {
     for (const item of items) {
-      const old = this.items.get(item.key);
+      const old = this.get(item.key);
       if (old !== undefined && compareVersions(old.version, item.version) >= 0) continue;
       const expiry = item.ttlMs === undefined ? {} : { expiresAtMs: nowMs + item.ttlMs };
       const hash = itemHash(item.key, item.value, item.version);
