@@ -13,6 +13,7 @@ import type { Batch, ControlCommand } from '../control/commands.ts';
 import { Controller } from '../control/controller.ts';
 import { FailureDetector } from '../control/detector.ts';
 import { Raft } from '../control/raft.ts';
+import type { RaftReady } from '../control/raft-output.ts';
 import { type Change, ControlState } from '../control/state.ts';
 import { nextConfigChange } from './raft-membership.ts';
 import { type ControlTimings, type NodeOptions, withControlTimings } from './options.ts';
@@ -292,8 +293,7 @@ export class ControlPlane {
       const ready = this.raft.takeReady();
       if (ready.snapshot !== null) this.applied(this.state.load(ready.snapshot.state), nowMs);
       for (const entry of ready.committed) this.apply(entry, nowMs);
-      if (ready.persist !== null) this.outbox.add({ kind: 'persist', ...ready.persist });
-      for (const { to, message } of ready.messages) this.outbox.send(to, { kind: 'raft', message });
+      this.release(ready);
       for (const { context } of ready.reads) this.answerTerms(context);
       for (const context of ready.lostReads) this.waitingTerms.delete(context);
       if (this.raft.compactionDue && this.state.revision > 0) this.raft.compact(this.state.revision, this.state.save());
@@ -305,6 +305,19 @@ export class ControlPlane {
         !ready.roleChange;
       if (idle) return;
     }
+  }
+
+  /**
+   * Writes and messages in the order in which they must leave. Entries may go to the followers while the leader's own disk is still at it
+   * (Ongaro 2014, §10.2.1): it counts its own copy only once that is durable. Not so where the raftTerm itself is among the writes: a
+   * leader that forgot its raftTerm in a crash could use it again for other entries.
+   */
+  private release({ persist, messages }: RaftReady): void {
+    const isTermDurable = persist?.writes.every(({ kind }) => kind === 'entries') !== false;
+    const mayPass = (message: RaftMessage): boolean => isTermDurable && message.kind === 'append';
+    for (const { to, message } of messages) if (mayPass(message)) this.outbox.send(to, { kind: 'raft', message });
+    if (persist !== null) this.outbox.add({ kind: 'persist', ...persist });
+    for (const { to, message } of messages) if (!mayPass(message)) this.outbox.send(to, { kind: 'raft', message });
   }
 
   private apply(entry: RaftEntry, nowMs: number): void {
