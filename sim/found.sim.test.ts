@@ -4,12 +4,22 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { PartitionRuntime } from '../zaris/control/state.ts';
-import { hasMember, type NodeId } from '../zaris/model/ids.ts';
+import {
+  hasMember,
+  incarnation as asIncarnation,
+  type NodeId,
+  nodeId as asNodeId,
+  term as asTerm,
+} from '../zaris/model/ids.ts';
 import type { PeerMessage } from '../zaris/model/peer-wire.ts';
 import { Node } from '../zaris/node/node.ts';
+import { ClientTestWorld } from '../zaris/client/client-test-world.ts';
+import { partitionOf } from '../zaris/model/segments.ts';
 import { everyPrimary, exchange, inside } from './broken/store.ts';
 import { Script } from './testing/script.ts';
 import type { WorldOptions } from './world-node.ts';
+
+const moved = (owner: string) => ({ primary: { nodeId: asNodeId(owner), incarnation: asIncarnation(1) } });
 
 const rebalance = (script: Script, leaving: readonly NodeId[]): void => {
   const leader = script.view().controlLeader;
@@ -132,5 +142,61 @@ describe('a learner that has reached the commit index of a new primary, but not 
   it('(twin) was added without it', () => {
     const { ends, acknowledgedSeq } = play({ ...oneEntryAtATime, ...joinsAtCommitIndex });
     expect(Math.min(...ends)).toBeLessThan(acknowledgedSeq);
+  });
+});
+
+describe('a call that waits in the line of a connection, goes elsewhere with the map, and comes back before that connection stands', () => {
+  it('has its attempt ended once when the connection is lost: its last one, here', () => {
+    const world = new ClientTestWorld(1);
+    const client = world.client('c');
+    world.runUntil(1_000);
+    const keyOf = (owner: string): string => {
+      for (let index = 0; ; index++) {
+        const primary = world.view.partitions[partitionOf(`k${index}`, 12)]?.primary;
+        if (primary?.nodeId === owner) return `k${index}`;
+      }
+    };
+    const key = keyOf('n3');
+    world.setState('n3', 'frozen');
+    // Somebody has to wait for the map, or nobody would ask for it.
+    world.rule = (request) =>
+      request.op === 'get'
+        ? { status: 'Unavailable', outcome: 'NotExecuted' }
+        : request.op === 'mutate'
+          ? 'ignore'
+          : null;
+    world.call(client, { kind: 'get', key: keyOf('n1') });
+    const put = { kind: 'mutate', mutation: { kind: 'put', key, value: 'v' } } as const;
+    const callId = world.call(client, put, { maxAttempts: 2 });
+    const partitions = world.partitionsOf('n3');
+    const moveTo = (owner: string): void =>
+      world.change(partitions, ({ epoch }) => ({ ...moved(owner), term: asTerm(epoch + 1) }));
+    world.runUntil(1_600);
+    moveTo('n2');
+    world.runUntil(2_400);
+    moveTo('n3');
+    world.runUntil(3_200);
+    expect(world.settled.has(callId)).toBe(false);
+    world.reset('n3', client);
+    expect(world.settled.get(callId)?.result).toMatchObject({ status: 'TransportError', attempts: 2, inDoubt: true });
+  });
+});
+
+describe('a refusal that goes out at once while an entry of another key has not committed', () => {
+  it('names a position that is committed: one beyond it would be ahead of the reads that follow', () => {
+    const script = new Script({ nodeCount: 3, rf: 3 });
+    script.put('a', '1');
+    const held = script.hold((_from, _to, message) => message.kind === 'append' && message.entries.length > 0);
+    const put = script.call({ kind: 'mutate', mutation: { kind: 'put', key: 'a', value: '2' } });
+    script.run(20);
+    expect(script.copy(script.primary())?.lastSeq).toBeGreaterThan(script.copy(script.primary())?.commitSeq ?? 0);
+    const refused = script.do({ kind: 'mutate', mutation: { kind: 'delete', key: 'missing' } });
+    expect(put.result).toBeNull();
+    expect(refused.status).toBe('NotFound');
+    const named = refused.answer?.version?.seq ?? Infinity;
+    expect(named).toBeLessThanOrEqual(script.copy(script.primary())?.commitSeq ?? 0);
+    held.stop();
+    held.deliver();
+    script.until('the put is acknowledged', () => put.result !== null);
   });
 });
