@@ -7,11 +7,17 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Database, { type Database as Db } from 'better-sqlite3';
-import { present } from '../lib/assert.ts';
 import { type Extremes, readHistories } from './history-passes.ts';
 import { type OperationOutline, readOutlines } from './operation-outline.ts';
 import * as rows from './rows.ts';
 import { checkIdentity, LedgerFileError, schemaVersion } from './schema.ts';
+import {
+  type StoredOperation,
+  storedOperations,
+  type StoredRead,
+  storedReads,
+  type WhichOperations,
+} from './stored-operations.ts';
 import { TableRows } from './table-rows.ts';
 import type { KeyHistory } from './verify/history.ts';
 import type { HistorySource, OperationDetails } from './verify/source.ts';
@@ -23,38 +29,6 @@ const sqliteMagic = 'SQLite format 3\u0000';
 const readCacheKib = 65_536;
 
 type Cell = number | null;
-
-/** One finished or open operation as it stands in the file; for timelines, exports and series. */
-export interface StoredOperation {
-  readonly operationId: number;
-  readonly session: number;
-  readonly f: (typeof rows.operationCodes)[number];
-  readonly key: string;
-  readonly outcome: (typeof rows.outcomeCodes)[number];
-  readonly why: (typeof rows.whyCodes)[number] | null;
-  readonly error: string | null;
-  readonly invokeNs: number;
-  /** Null while open (no outcome was recorded). */
-  readonly returnNs: number | null;
-  readonly version: readonly [number, number] | null;
-  readonly partition: number | null;
-  readonly epoch: number | null;
-  readonly node: string | null;
-  readonly attempts: number | null;
-  readonly observed: number | null;
-  readonly number: number | null;
-  readonly argument: number | null;
-  readonly expected: readonly [number, number] | null;
-}
-
-/** One read-back as it stands in the file. */
-export type StoredRead = Pick<
-  StoredOperation,
-  'key' | 'outcome' | 'error' | 'invokeNs' | 'version' | 'partition' | 'epoch' | 'node' | 'observed' | 'number'
-> & {
-  readonly phase: rows.Phase;
-  readonly returnNs: number;
-};
 
 /** Opens a run's folder or a ledger's file for reading. Throws {@link LedgerFileError}, one sentence. */
 export function openLedgerReader(path: string): LedgerReader {
@@ -270,40 +244,8 @@ export class LedgerReader implements HistorySource {
   }
 
   /** Read-backs through the client in the order in which they were recorded; for exports. */
-  *finalReads(): Iterable<StoredRead> {
-    type Row = [string, number, number, string | null, number, number, Cell, Cell, Cell, Cell, Cell, Cell, Cell];
-    const sql =
-      'SELECT (SELECT name FROM keys k WHERE k.key_id = r.key_id), phase, outcome, (SELECT text FROM errors e WHERE e.error_id = r.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, observed, number FROM final_reads r ORDER BY row_id';
-    for (const [
-      key,
-      phase,
-      outcome,
-      error,
-      invokeNs,
-      durationNs,
-      major,
-      minor,
-      partition,
-      epoch,
-      node,
-      observed,
-      number,
-    ] of this.all<Row>(sql)) {
-      yield {
-        key,
-        phase: present(rows.phaseCodes[phase], 'phase'),
-        outcome: present(rows.outcomeCodes[outcome], 'outcome'),
-        error,
-        invokeNs,
-        returnNs: invokeNs + durationNs,
-        version: pair(major, minor),
-        partition,
-        epoch,
-        node: node === null ? null : this.nodeName(node),
-        observed,
-        number,
-      };
-    }
+  finalReads(): Iterable<StoredRead> {
+    return storedReads(this.db, (nodeId) => this.nodeName(nodeId));
   }
 
   /** All operations of one key (a scan of the whole table), in the order of their ids, then those still open. */
@@ -312,110 +254,9 @@ export class LedgerReader implements HistorySource {
     return keyId === undefined ? [] : [...this.operations(`WHERE key_id = ${keyId}`)];
   }
 
-  /** Every operation in the order of the ids, then those still open; for series and exports. */
-  *operations(where = '', which: 'all' | 'open' | 'finished' = 'all'): Iterable<StoredOperation> {
-    type Row = [
-      number,
-      number,
-      number,
-      string,
-      number,
-      Cell,
-      string | null,
-      number,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-    ];
-    const columns = (open: boolean) =>
-      `op_id, session, f, (SELECT name FROM keys k WHERE k.key_id = o.key_id), ${
-        open
-          ? '2, NULL, NULL, invoke_ns, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, number, arg, expected_major, expected_minor FROM open_operations o'
-          : 'outcome, why, (SELECT text FROM errors e WHERE e.error_id = o.error_id), invoke_ns, duration_ns, major, minor, partition, epoch, node_id, attempts, observed, number, arg, expected_major, expected_minor FROM operations o'
-      }`;
-    const notDone = `${where === '' ? 'WHERE' : `${where} AND`} op_id NOT IN (SELECT op_id FROM operations)`;
-    const finished = which === 'open' ? [] : [`SELECT ${columns(false)} ${where} ORDER BY op_id`];
-    const open = which === 'finished' ? [] : [`SELECT ${columns(true)} ${notDone} ORDER BY op_id`];
-    for (const sql of [...finished, ...open]) {
-      for (const row of this.db.prepare(sql).raw().iterate() as Iterable<Row>) yield this.stored(row);
-    }
-  }
-
-  private stored(
-    row: [
-      number,
-      number,
-      number,
-      string,
-      number,
-      Cell,
-      string | null,
-      number,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-      Cell,
-    ],
-  ): StoredOperation {
-    const [
-      operationId,
-      session,
-      f,
-      key,
-      outcome,
-      why,
-      error,
-      invokeNs,
-      durationNs,
-      major,
-      minor,
-      partition,
-      epoch,
-      node,
-      attempts,
-      observed,
-      number,
-      argument,
-      expectedMajor,
-      expectedMinor,
-    ] = row;
-    return {
-      operationId,
-      session,
-      f: present(rows.operationCodes[f], 'f'),
-      key,
-      outcome: present(rows.outcomeCodes[outcome], 'outcome'),
-      why: why === null ? null : present(rows.whyCodes[why], 'why'),
-      error,
-      invokeNs,
-      returnNs: durationNs === null ? null : invokeNs + durationNs,
-      version: pair(major, minor),
-      partition,
-      epoch,
-      node: node === null ? null : this.nodeName(node),
-      attempts,
-      observed,
-      number,
-      argument,
-      expected: pair(expectedMajor, expectedMinor),
-    };
+  /** Every operation in the order of the ids, then those still open; for exports and the life of a key. */
+  operations(where = '', which: WhichOperations = 'all'): Iterable<StoredOperation> {
+    return storedOperations(this.db, (nodeId) => this.nodeName(nodeId), where, which);
   }
 
   /** See HistorySource. Keys ascend within a pass; a ledger that fits one pass is read in one. */
@@ -437,6 +278,3 @@ export class LedgerReader implements HistorySource {
     return this.db.prepare(sql).raw().iterate() as IterableIterator<Row>;
   }
 }
-
-const pair = (major: Cell, minor: Cell): readonly [number, number] | null =>
-  major === null ? null : [major, minor ?? 0];

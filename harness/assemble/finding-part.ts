@@ -2,7 +2,8 @@
  * Findings of the verifier as the report shows them: with values named, replicas, and the life of the key around them.
  */
 import { encodeValue } from '../../ledger/values.ts';
-import type { LedgerReader, StoredOperation } from '../../ledger/reader.ts';
+import type { LedgerReader } from '../../ledger/reader.ts';
+import type { StoredOperation } from '../../ledger/stored-operations.ts';
 import type { Finding as Found, Sighting as Seen } from '../../ledger/verify/finding.ts';
 import { faultName } from '../report/finding-words.ts';
 import type { FindingDraft } from '../report/group-findings.ts';

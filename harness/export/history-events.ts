@@ -5,7 +5,8 @@
  * can come any more. Memory is that of one window of time, however long the run was.
  */
 import { assert } from '../../lib/assert.ts';
-import type { LedgerReader, StoredOperation, StoredRead } from '../../ledger/reader.ts';
+import type { LedgerReader } from '../../ledger/reader.ts';
+import type { StoredOperation, StoredRead } from '../../ledger/stored-operations.ts';
 import { EventHeap } from '../../sim/event-heap.ts';
 
 /** An operation, or a read-back that stands as one. */

@@ -5,7 +5,8 @@
 import { fork } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openLedgerReader, type StoredOperation } from '../../ledger/reader.ts';
+import { openLedgerReader } from '../../ledger/reader.ts';
+import type { StoredOperation } from '../../ledger/stored-operations.ts';
 import type { Prng } from '../../lib/prng.ts';
 import { canaryPrefix } from '../run/canary.ts';
 import type { MortalEnd } from './mortal-harness.ts';
