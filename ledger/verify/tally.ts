@@ -145,6 +145,7 @@ export function countKey(tally: Tally, judge: KeyJudge, history: KeyHistory, con
   if (history.retired) tally.retiredKeys++;
   tally.longestHistory = Math.max(tally.longestHistory, history.size);
   let written = false;
+  let served = -1;
   for (let i = 0; i < history.operationCount; i++) {
     const f = history.f[i] as number;
     const outcome = history.outcome[i] as number;
@@ -152,10 +153,31 @@ export function countKey(tally: Tally, judge: KeyJudge, history: KeyHistory, con
     row[outcome] = (row[outcome] as number) + 1;
     if (f === kindCode.read || outcome === outcomeCode.fail) continue;
     written = true;
-    if (outcome === outcomeCode.ok) countAcknowledged(tally, judge, history, context, i);
+    if (outcome !== outcomeCode.ok) continue;
+    countAcknowledged(tally, judge, history, context, i);
+    if (served < 0 || !servedAlike(history, served, i)) countServed(tally, history, i);
+    served = i;
   }
   countReadBack(tally, judge, history, context, written);
 }
+
+/** One node acknowledges under one epoch of a partition; a second one is remembered. */
+function countServed(tally: Tally, history: KeyHistory, i: number): void {
+  const partition = history.partition[i] as number;
+  const epoch = history.epoch[i] as number;
+  const node = history.node[i] as number;
+  if (epoch !== epoch || node < 0 || partition < 0) return;
+  const place = partition * 4294967296 + epoch;
+  const known = tally.servedBy.get(place);
+  if (known === undefined) tally.servedBy.set(place, node);
+  else if (known !== node && !tally.servedTwice.has(place))
+    tally.servedTwice.set(place, [known, node, history.operationId[i] as number]);
+}
+
+const servedAlike = (history: KeyHistory, a: number, b: number): boolean =>
+  history.epoch[a] === history.epoch[b] &&
+  history.node[a] === history.node[b] &&
+  history.partition[a] === history.partition[b];
 
 function countAcknowledged(tally: Tally, judge: KeyJudge, history: KeyHistory, context: RunContext, i: number): void {
   const invokeNs = history.invokeNs[i] as number;
@@ -163,15 +185,6 @@ function countAcknowledged(tally: Tally, judge: KeyJudge, history: KeyHistory, c
   const partition = history.partition[i] as number;
   if (context.inFaultWindow(invokeNs, returnNs)) tally.ackedInFaultWindows++;
   countFirstAck(tally, context, partition, invokeNs, returnNs);
-  const epoch = history.epoch[i] as number;
-  const node = history.node[i] as number;
-  if (epoch === epoch && node >= 0 && partition >= 0) {
-    const place = partition * 4294967296 + epoch;
-    const known = tally.servedBy.get(place);
-    if (known === undefined) tally.servedBy.set(place, node);
-    else if (known !== node && !tally.servedTwice.has(place))
-      tally.servedTwice.set(place, [known, node, history.operationId[i] as number]);
-  }
   if (history.f[i] === kindCode.delete) {
     tally.acknowledgedDeletes++;
     return;

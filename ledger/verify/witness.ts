@@ -40,6 +40,7 @@ export class VersionWitness implements WitnessView {
   effectRows = new Int32Array(64);
   deleted = new Uint8Array(64);
   private byReturn = new Uint32Array(64);
+  private lastRank = 0;
   private readonly absence = new AbsenceWitness();
 
   /** Returns false when the key has no versions to go by. Rows in `flagged` are not reported again. */
@@ -58,6 +59,14 @@ export class VersionWitness implements WitnessView {
 
   /** Rank of a version code; versionCount or the next higher one's when it is not there. */
   rankOf(code: number): number {
+    // Rows come nearly in the order of their versions: it is often the one asked for last, or the next.
+    const { lastRank, versionCount } = this;
+    if (lastRank < versionCount && this.versions[lastRank] === code) return lastRank;
+    if (lastRank + 1 < versionCount && this.versions[lastRank + 1] === code) return ++this.lastRank;
+    return (this.lastRank = this.search(code));
+  }
+
+  private search(code: number): number {
     let low = 0;
     let high = this.versionCount;
     while (low < high) {
@@ -116,7 +125,8 @@ export class VersionWitness implements WitnessView {
       const code = this.ownVersion(analysis, i);
       if (code === code) this.versions[count++] = code;
     }
-    const sorted = this.versions.subarray(0, count).sort();
+    const sorted = this.versions.subarray(0, count);
+    if (!isAscending(sorted)) sorted.sort();
     this.versionCount = 0;
     for (let at = 0; at < count; at++) {
       if (at === 0 || sorted[at] !== sorted[at - 1]) this.versions[this.versionCount++] = sorted[at] as number;
@@ -430,4 +440,9 @@ export class VersionWitness implements WitnessView {
     this.deleted = new Uint8Array(capacity);
     this.byReturn = new Uint32Array(capacity);
   }
+}
+
+function isAscending(codes: Float64Array): boolean {
+  for (let at = 1; at < codes.length; at++) if ((codes[at] as number) < (codes[at - 1] as number)) return false;
+  return true;
 }
