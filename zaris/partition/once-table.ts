@@ -4,6 +4,19 @@
  */
 import type { StoredResult } from '../model/entry.ts';
 
+/** Few are moved by hand: splicing gives the room back, and the next result would have to ask for it again. */
+const movedByHand = 16;
+
+function dropFirst<T>(list: T[], count: number): void {
+  const kept = list.length - count;
+  if (kept > movedByHand) {
+    list.splice(0, count);
+    return;
+  }
+  for (let index = 0; index < kept; index++) list[index] = list[index + count] as T;
+  list.length = kept;
+}
+
 export class OnceTable {
   /** Every sequence below it is settled at the client and will never be sent again. */
   lowWatermark = 1;
@@ -61,8 +74,8 @@ export class OnceTable {
     this.lowWatermark = lowWatermark;
     const index = this.indexOf(lowWatermark);
     if (index === 0) return;
-    this.sequences.splice(0, index);
-    this.results.splice(0, index);
+    dropFirst(this.sequences, index);
+    dropFirst(this.results, index);
   }
 
   entries(): [sequence: number, result: StoredResult][] {
