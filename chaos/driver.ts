@@ -131,7 +131,7 @@ class Driver {
       this.broken ??= { error };
     } finally {
       lastEvidence = await this.bringBack();
-      over.abort();
+      over.abort('over');
       await healingPart;
     }
     if (this.broken !== null) throw this.broken.error;

@@ -126,7 +126,7 @@ export class FaultField {
       } catch (error) {
         last = messageOf(error);
       } finally {
-        given.abort();
+        given.abort('over');
       }
       if (attempt < attempts) await this.sleeper.sleep(this.bounds.retryDelayMs);
     }

@@ -65,7 +65,7 @@ export async function freshStatus(context: RunContext): Promise<SystemStatus | n
       sleeper.sleep(bounds.statusTimeoutMs, given.signal).then(() => null),
     ]);
   } finally {
-    given.abort();
+    given.abort('over');
   }
 }
 

@@ -15,6 +15,9 @@ const filler = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const numberPattern = /^-?\d{1,15}$/;
 const tagPattern = /^[A-Za-z0-9_-]+$/;
 
+/** The last tag that was found sound. */
+let soundTag = '';
+
 /** What a value says. `items` > 1: a list whose last element was written by `operationId`; `digest` covers all of it. */
 export type DecodedValue =
   | { readonly kind: 'operation'; readonly operationId: number; readonly items: number; readonly digest: number }
@@ -26,7 +29,11 @@ export type DecodedValue =
 
 /** The value that operation `operationId` writes: `sizeBytes` long, or as short as its name and checksum allow. */
 export function encodeValue(runTag: string, operationId: number, sizeBytes: number): string {
-  assert(tagPattern.test(runTag), `run tag ${JSON.stringify(runTag)} must be letters, digits, _ or -`);
+  // One tag for the whole of a run, mostly.
+  if (runTag !== soundTag) {
+    assert(tagPattern.test(runTag), `run tag ${JSON.stringify(runTag)} must be letters, digits, _ or -`);
+    soundTag = runTag;
+  }
   assert(Number.isSafeInteger(operationId) && operationId >= 0, 'operation id must be a non-negative integer');
   const head = `${prefix}${separator}${runTag}${separator}${operationId.toString(36)}${separator}`;
   const bodyBytes = Math.max(0, sizeBytes - head.length - 8);

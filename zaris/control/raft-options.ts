@@ -1,8 +1,16 @@
 /** What a voter is made with and asked for: settings, their defaults, the intervals drawn from them; roles and proposals. */
 import type { Prng } from '../../lib/prng.ts';
+import type { NodeId } from '../model/ids.ts';
 import type { Voter } from '../model/raft-wire.ts';
 
 export type RaftRole = 'follower' | 'preCandidate' | 'candidate' | 'leader';
+
+/** What others see of a voter. */
+export interface Appearance {
+  readonly role: RaftRole;
+  readonly leader: NodeId | null;
+  readonly isReady: boolean;
+}
 
 /** Where a proposal stands; it is committed when the entry at `index` comes out of `committed` with this raftTerm. */
 export interface Proposed {

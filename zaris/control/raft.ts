@@ -27,7 +27,7 @@ import { changedConfig, hasVoter, sameVoter, voterKey } from './raft-config.ts';
 import type { ConfigChange } from './raft-config.ts';
 import { Leadership } from './raft-leadership.ts';
 import { electionWaits, maxUncommittedEntries, withRaftDefaults } from './raft-options.ts';
-import type { Proposed, RaftOptions, RaftRole } from './raft-options.ts';
+import type { Appearance, Proposed, RaftOptions, RaftRole } from './raft-options.ts';
 import { RaftOutput } from './raft-output.ts';
 import type { RaftReady, Unaddressed } from './raft-output.ts';
 import { Replicator } from './raft-replicator.ts';
@@ -49,7 +49,7 @@ export class Raft {
   private ballot: Ballot | null = null;
   private lostReads: number[] = [];
   /** {@link appearance} as of the last ready. */
-  private shown: string;
+  private shown: Appearance;
 
   private nowMs = 0;
   private electionAtMs = Infinity;
@@ -117,8 +117,8 @@ export class Raft {
   private get mayCampaign(): boolean {
     return this.lastIndex > 0 && isAsked(this.store.groups, this.self);
   }
-  private get appearance(): string {
-    return `${this.currentRole} ${this.leader} ${this.isReadyLeader}`;
+  private get appearance(): Appearance {
+    return { role: this.currentRole, leader: this.leader, isReady: this.isReadyLeader };
   }
 
   /** First call of a process; on an empty disk it only makes the identity durable. */
@@ -229,11 +229,13 @@ export class Raft {
   /** Everything since the last call; see {@link RaftReady} for the caller's duty. */
   takeReady(): RaftReady {
     const reads = this.leadership?.serve(this.store, this.nowMs, this.isReadyLeader) ?? [];
-    const { lostReads, appearance } = this;
-    const roleChange = this.shown !== appearance;
-    this.lostReads = [];
-    this.shown = appearance;
-    return { ...this.output.take(this.lastIndex), ...this.store.takeCommitted(), reads, lostReads, roleChange };
+    const { lostReads, shown, currentRole, leader, isReadyLeader } = this;
+    const roleChange = shown.role !== currentRole || shown.leader !== leader || shown.isReady !== isReadyLeader;
+    if (roleChange) this.shown = this.appearance;
+    if (lostReads.length > 0) this.lostReads = [];
+    const { persist, messages } = this.output.take(this.lastIndex);
+    const { snapshot, committed } = this.store.takeCommitted();
+    return { persist, messages, snapshot, committed, reads, lostReads, roleChange };
   }
 
   // Elections.
