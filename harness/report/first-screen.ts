@@ -253,10 +253,14 @@ const nothingFound = ({ preliminary, counts }: RunReport): string =>
     ? 'Nothing has been judged yet.'
     : 'In what was judged, nothing was found lost, stale or otherwise wrong.';
 
-const replayNote = ({ run, verdict }: RunReport): string =>
-  run.cluster === 'sim'
-    ? 'The same seed gives the same run, step for step.'
-    : `The same faults and the same load; the machine decides the rest.${verdict.kind === 'violated' ? ` How often it comes again: npm run certify -- reproduce ${visible(run.runId)} --times 5` : ''}`;
+function replayNote({ run, verdict }: RunReport): string {
+  if (run.cluster === 'sim') return 'The same seed gives the same run, step for step.';
+  const same = 'The same faults and the same load; the machine decides the rest.';
+  if (verdict.kind !== 'violated') return same;
+  // The folder as the replay command names it: a run elsewhere than in results/ is not found by its id.
+  const folder = /--schedule ([^\s']+)\/schedule\.json/.exec(run.replay)?.[1] ?? run.runId;
+  return `${same} How often it comes again: npm run certify -- reproduce ${visible(folder)} --times 5`;
+}
 
 /** Everything the first screen says. */
 export function firstScreen(report: RunReport): FirstScreen {

@@ -15,7 +15,7 @@ import { visible } from './text.ts';
 
 const widths = [
   ['wide', 1440],
-  ['narrow', 400],
+  ['narrow', 360],
 ] as const;
 const missing = chromiumPath() === null;
 
@@ -90,6 +90,54 @@ describe.skipIf(missing)(
       await page.locator('#back').click();
       await expect.poll(() => page.locator('#findings').isVisible()).toBe(true);
       expect(await spilled(page)).toBe(0);
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it.each(widths)('%s: a lost write is told in order, and leads back to the verdict', async (_, width) => {
+      const page = await open(violated, width);
+      await page.locator('#first a.open').first().click();
+      const story = await page.locator('#detail .story').innerText();
+      const told = ['was acknowledged at', 'began at', 'First that did not', 'Now:'];
+      const places = told.map((words) => story.indexOf(words));
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      expect(await page.locator('#detail .life .event-own').count()).toBe(1);
+      await page.locator('#to-verdict').focus();
+      await page.keyboard.press('Enter');
+      await expect.poll(() => page.locator('#verdict').isVisible()).toBe(true);
+      expect(await page.locator('#detail').isHidden()).toBe(true);
+      expect(
+        await page.evaluate('Math.round(document.querySelector("#first").getBoundingClientRect().top) < 100'),
+      ).toBe(true);
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it('groups after the first three are closed, open by keyboard, and by a filter', async () => {
+      const page = await open(violated, 1440);
+      const groups = page.locator('#findings details');
+      const count = await groups.count();
+      expect(count).toBeGreaterThan(3);
+      expect(await page.locator('#findings details[open]').count()).toBe(3);
+      await groups.nth(3).locator('summary').focus();
+      await page.keyboard.press('Enter');
+      expect(await page.locator('#findings details[open]').count()).toBe(4);
+      await page.locator('#filter').fill('stale');
+      expect(await page.locator('#findings details:not([open])').count()).toBe(0);
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it('prints the verdict, the losses and the tables without controls', async () => {
+      const page = await open(violated, 794);
+      await page.emulateMedia({ media: 'print' });
+      for (const shown of ['#verdict', '.losses', '#replay', '#promises table'])
+        expect(await page.locator(shown).first().isVisible(), shown).toBe(true);
+      for (const hidden of ['.top', '.tools', '#filter', 'button'])
+        expect(await page.locator(hidden).first().isVisible(), hidden).toBe(false);
+      expect(await spilled(page)).toBe(0);
+      expect((await page.pdf({ format: 'A4' })).subarray(0, 4).toString()).toBe('%PDF');
       expect(problems).toEqual([]);
       await page.close();
     });

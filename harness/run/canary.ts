@@ -20,6 +20,8 @@ export interface CanaryOptions {
   readonly runTag: string;
   readonly valueBytes: number;
   readonly signal: AbortSignal;
+  /** Called for each key once it is deleted. */
+  readonly onDeleted?: (key: string) => void;
 }
 
 export const canaryKeys = (): readonly string[] =>
@@ -45,6 +47,7 @@ export async function releaseCanary(options: CanaryOptions, planted: readonly st
   for (const key of planted) {
     if (!(await deleteKey(client, key, signal))) continue;
     deleted.push(key);
+    options.onDeleted?.(key);
     for (let attempt = 0; attempt < maxTries && !signal.aborted; attempt++) {
       const read = await executor.run(client, session, { f: 'read', key }, true);
       if (read.kind === 'ok') break;

@@ -6,12 +6,17 @@ import { assert } from '../../lib/assert.ts';
 import type { SystemStatus } from '../../chaos/ports.ts';
 import { askReplicas } from './autopsy.ts';
 import { releaseCanary } from './canary.ts';
+import { aborted, type Interruption } from './interruption.ts';
 import type { ActiveRun } from './open-run.ts';
 import { interruptedLimits, type PhaseName } from './phases.ts';
 import { readBack } from './read-back.ts';
 import type { RunState } from './run-state.ts';
 import { settle } from './settle.ts';
 
+/** The canary's time, ms: a store that does not answer would hold up each of its requests for as long as a client waits. */
+const canaryLimitMs = 60_000;
+/** Its time after a signal. */
+const hurriedCanaryMs = 5_000;
 /** Partitions whose replicas are asked at the same time. */
 const partitionsAtOnce = 4;
 
@@ -40,9 +45,11 @@ const limitOf = (state: RunState, phase: Exclude<PhaseName, 'start' | 'load'>): 
 
 async function settled(state: RunState, active: ActiveRun): Promise<SystemStatus | null> {
   const limitMs = limitOf(state, 'settle');
-  const end = await state.phases.run('settle', limitMs + 1_000, [], (signal) =>
+  state.live.start('settle', { kind: 'time', totalMs: limitMs });
+  const end = await state.phases.run('settle', limitMs + 1_000, hurryOf(state, 'settle'), (signal) =>
     settle(active.system.status, state.clock, limitMs, signal),
   );
+  state.live.stop();
   if (end.kind === 'done' && end.value.kind === 'settled') {
     const lost = end.value.status.partitions.filter((partition) => partition.health === 'Lost').length;
     const what = lost === 0 ? 'every partition healthy' : `${lost} partitions Lost, the others healthy`;
@@ -74,18 +81,43 @@ async function canary(state: RunState, active: ActiveRun): Promise<void> {
   const session = state.settings.sessions;
   const client = active.clients[session];
   assert(client !== undefined, 'the canary has a client');
-  state.canaryDeleted = await releaseCanary(
+  const signal = canaryEnd(state.world.interruption);
+  const deleted: string[] = [];
+  const work = releaseCanary(
     {
       executor: state.executor,
       client,
       session,
       runTag: state.runTag,
       valueBytes: state.settings.valueBytes,
-      signal: state.world.interruption.atOnce,
+      signal,
+      onDeleted: (key) => deleted.push(key),
     },
     state.canaryPlanted,
   );
+  // A request that is under way may wait for a minute more: nobody waits for it.
+  await Promise.race([work, aborted(signal)]);
+  state.canaryDeleted = [...deleted];
 }
+
+/** Aborted when the canary has had its time. */
+function canaryEnd({ atOnce, early }: Interruption): AbortSignal {
+  const limitMs = early.aborted ? hurriedCanaryMs : canaryLimitMs;
+  return AbortSignal.any([atOnce, AbortSignal.timeout(limitMs), soonAfter(early, hurriedCanaryMs)]);
+}
+
+/** Aborted so long after a signal that is still to come; a phase that begins after it has its own, shorter limit. */
+function soonAfter(early: AbortSignal, delayMs: number): AbortSignal {
+  const end = new AbortController();
+  const soon = (): void => void setTimeout(() => end.abort(), delayMs).unref();
+  if (!early.aborted) early.addEventListener('abort', soon, { once: true });
+  return end.signal;
+}
+
+/** What else ends a phase of the end: a signal that comes during it. */
+const hurryOf = (state: RunState, phase: 'settle' | 'read-back' | 'autopsy'): readonly AbortSignal[] => [
+  soonAfter(state.world.interruption.early, interruptedLimits[phase]),
+];
 
 async function readEverything(state: RunState, active: ActiveRun, keys: readonly string[]): Promise<void> {
   const limitMs = limitOf(state, 'read-back');
@@ -95,7 +127,7 @@ async function readEverything(state: RunState, active: ActiveRun, keys: readonly
   const clients = active.clients.filter((_, session) => !stuck.has(session));
   state.readBack = { expected: keys.length, done: 0 };
   try {
-    const end = await state.phases.run('read-back', limitMs, [], (signal) =>
+    const end = await state.phases.run('read-back', limitMs, hurryOf(state, 'read-back'), (signal) =>
       readBack({
         ledger: state.ledger,
         clock: state.clock,
@@ -128,7 +160,7 @@ async function askEverybody(
   const total = { asked: 0, answered: 0 };
   let asked = 0;
   state.live.start('autopsy', { kind: 'count', noun: 'partitions', total: partitions.length, done: () => asked });
-  const end = await state.phases.run('autopsy', limitMs, [], async (signal) => {
+  const end = await state.phases.run('autopsy', limitMs, hurryOf(state, 'autopsy'), async (signal) => {
     const { ledger, clock } = state;
     const options = { system: active.system, ledger, clock, phase: 'final', signal } as const;
     await pLimit(partitionsAtOnce).map(partitions, async (partition) => {

@@ -162,7 +162,8 @@ export function showFindingPage(
     element(
       'p',
       { class: 'crumbs' },
-      element('a', { href: '#findings', id: 'back' }, '← all findings'),
+      element('a', { href: '#first', id: 'to-verdict' }, '← verdict'),
+      element('a', { href: '#findings', id: 'back' }, 'all findings'),
       neighbour(-1, '‹ previous'),
       `${index + 1} of ${items.length}`,
       neighbour(1, 'next ›'),

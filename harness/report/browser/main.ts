@@ -48,8 +48,10 @@ function start(report: RunReport): void {
       detail.replaceChildren();
       document.title = title;
       const anchor = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
-      if (anchor !== null && overviewScroll === 0) anchor.scrollIntoView();
-      else scrollTo(0, overviewScroll);
+      // Back among the findings to where one was; everywhere else to what was asked for.
+      const isReturn = anchor === null || (anchor.id === 'findings' && overviewScroll > anchor.offsetTop);
+      if (isReturn) scrollTo(0, overviewScroll);
+      else anchor.scrollIntoView();
     }
   };
   addEventListener('hashchange', follow);

@@ -163,6 +163,7 @@ const environment = {
     'Loss of every copy of a partition at once was not tested: the fault budget forbids it.',
     'Latency, bandwidth and clock faults were not injected: the kernel of this host has no netem.',
     'Writes in async mode were not part of the workload.',
+    'The workload was set:5,registers:4,cas:1,counters:1,lists:1,create:1,churn:1,ttl:1; other operations were not tested.',
     'Power loss was not tested: container kills keep the page cache of the host.',
   ],
 };
