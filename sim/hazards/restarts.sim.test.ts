@@ -141,6 +141,9 @@ describe('hazards', () => {
       if (!String(fields['inSync']).split(',').includes(primary)) strangers.push(`${name} ${primary}`);
       if (primary.startsWith(preferred)) heldKeys.push(script.copy(preferred)?.keyCount ?? 0);
     };
+    // Catching up takes far longer than a beat: whoever hands back too early has the time to.
+    const beginMs = script.world.nowMs;
+    script.drop((_from, _to, message) => message.kind === 'snapshot-chunk' && script.world.nowMs < beginMs + 2_000);
     script.world.start(preferred);
     script.until('the hand-back', () => script.primary() === preferred);
     expect(Math.min(...heldKeys), 'keys held by the preferred primary when it is assigned').toBe(50);

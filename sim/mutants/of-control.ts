@@ -35,6 +35,7 @@ export const controlMutants: readonly Mutant[] = [
     edits: [{ file: state, find: '    runtime.dataLossNumber += 1;\n', replace: '' }],
     test: 'all holders die',
     red: 'the data-loss number',
+    asserted: 'an eviction raises the data-loss number by one',
   },
   {
     hazard: 15,

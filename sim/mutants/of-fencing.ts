@@ -18,6 +18,7 @@ export const fencingMutants: readonly Mutant[] = [
     ],
     test: 'an isolated primary with a client on its side',
     red: 'a stale answer',
+    asserted: 'a read outside the lease',
   },
   {
     hazard: 8,
@@ -32,6 +33,7 @@ export const fencingMutants: readonly Mutant[] = [
     ],
     test: 'an isolated primary with a client on its side',
     red: 'an acknowledgement',
+    asserted: 'holds',
   },
   {
     hazard: 8,
@@ -46,6 +48,7 @@ export const fencingMutants: readonly Mutant[] = [
     ],
     test: 'a successor assigned faster than the lease',
     red: 'a stale answer',
+    asserted: 'within a lease that it granted',
   },
   {
     hazard: 10,
@@ -145,10 +148,11 @@ export const fencingMutants: readonly Mutant[] = [
       {
         file: desk,
         find: 'this.wait({ at: pending.seq, connection, id, result: pending.once.result });',
-        replace: 'host.reply(connection, this.resultAnswer(id, pending.once.result));',
+        replace: 'host.reply(connection, this.settledAnswer(id, pending.once.result));',
       },
     ],
     test: 'repeats of inherited uncommitted sequences',
     red: 'a repeat before the inherited entry is committed',
+    asserted: 'above the commit index',
   },
 ];

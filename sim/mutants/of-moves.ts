@@ -56,6 +56,7 @@ export const moveMutants: readonly Mutant[] = [
     edits: [{ file: state, find: '    runtime.term = asTerm(runtime.epoch + 1);\n', replace: '' }],
     test: 'handoffs aborted again and again under load',
     red: 'terms with two primaries',
+    asserted: 'an assignment raises the term',
   },
   {
     hazard: 14,
@@ -85,6 +86,7 @@ export const moveMutants: readonly Mutant[] = [
     ],
     test: 'every copy but the new one dies when it',
     red: 'acknowledged and missing',
+    asserted: 'joiner n4#1 holds',
   },
   {
     hazard: 14,
@@ -119,6 +121,7 @@ export const moveMutants: readonly Mutant[] = [
     ],
     test: 'two of three holders gone for good',
     red: 'writes acknowledged with a single copy',
+    asserted: 'with 1 in sync',
   },
   {
     hazard: 19,
@@ -156,6 +159,7 @@ export const moveMutants: readonly Mutant[] = [
     ],
     test: 'a snapshot whose source dies',
     red: 'deleted and back',
+    asserted: 'digest differs',
   },
   {
     hazard: 24,
@@ -176,5 +180,6 @@ export const moveMutants: readonly Mutant[] = [
     ],
     test: 'a snapshot whose source dies',
     red: 'deleted and back',
+    asserted: 'digest differs',
   },
 ];

@@ -57,6 +57,7 @@ export const promotionMutants: readonly Mutant[] = [
     ],
     test: 'one-way loss from the primary to a replica',
     red: 'who leads',
+    asserted: 'in sync n2#1 holds',
   },
   {
     hazard: 9,
@@ -71,6 +72,7 @@ export const promotionMutants: readonly Mutant[] = [
     ],
     test: 'two members cut one after the other',
     red: 'who leads while the second is away',
+    asserted: 'nobody is eligible beside a set that may commit',
   },
   {
     hazard: 9,
@@ -99,6 +101,7 @@ export const promotionMutants: readonly Mutant[] = [
     ],
     test: 'the eligible set is emptied when the set is full again',
     red: 'who leads',
+    asserted: 'nobody is eligible beside a set that may commit',
   },
   {
     hazard: 22,
@@ -113,6 +116,7 @@ export const promotionMutants: readonly Mutant[] = [
     ],
     test: 'an old primary with an uncommitted tail rejoins',
     red: 'copies agree',
+    asserted: 'digest differs',
   },
   {
     hazard: 22,

@@ -21,6 +21,7 @@ export const restartMutants: readonly Mutant[] = [
     edits: takenForItsPredecessor,
     test: 'the last in-sync member restarts empty',
     red: 'the acknowledged write',
+    asserted: 'without having proved possession',
   },
   {
     hazard: 2,
@@ -31,6 +32,7 @@ export const restartMutants: readonly Mutant[] = [
     ],
     test: 'a joiner that restarts between catch-up and its addition is refused',
     red: 'additions of a dead incarnation',
+    asserted: 'an in-sync member is a current incarnation',
   },
   {
     hazard: 2,
@@ -39,6 +41,7 @@ export const restartMutants: readonly Mutant[] = [
     edits: [{ file: state, find: '    runtime.inSync = withoutMember(runtime.inSync, dead);\n', replace: '' }],
     test: 'a joiner that restarts right after its addition leaves the set',
     red: 'dead incarnations in the set',
+    asserted: 'an in-sync member is a current incarnation',
   },
   {
     hazard: 4,
@@ -53,6 +56,7 @@ export const restartMutants: readonly Mutant[] = [
     ],
     test: 'a primary killed and restarted faster than detection',
     red: 'copies agree',
+    asserted: 'digest differs',
   },
   {
     hazard: 4,
@@ -61,6 +65,7 @@ export const restartMutants: readonly Mutant[] = [
     edits: takenForItsPredecessor,
     test: 'a primary killed and restarted faster than detection',
     red: 'copies agree',
+    asserted: 'without having proved possession',
   },
   {
     hazard: 5,

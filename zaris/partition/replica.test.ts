@@ -140,3 +140,60 @@ describe('a replica and snapshots', () => {
     expect(host.sent.map(({ message }) => message.kind)).toEqual(['append', 'snapshot-chunk']);
   });
 });
+
+describe('what a replica asserts', () => {
+  const other = member('n3');
+
+  it('a commit index that goes back, or passes the end of the log', () => {
+    const replica = new Replica(partitionId(0), hostWith([primary, self]));
+    replica.onAppend(primary, append({ entries: entries(1, 8, 1), commitSeq: seq(5) }), 0);
+    expect(() => replica.commitTo(seq(4), 0)).toThrow('the commit index goes back');
+    expect(() => replica.commitTo(seq(9), 0)).toThrow('is not in the log');
+  });
+
+  it('a committed entry that would be cut', () => {
+    const replica = new Replica(partitionId(0), hostWith([primary, self]));
+    replica.onAppend(primary, append({ entries: entries(1, 3, 1), commitSeq: seq(3) }), 0);
+    const conflicting = append({ term: term(2), previousSeq: seq(2), previousTerm: term(1), entries: [entry(3, 2)] });
+    expect(() => replica.onAppend(other, conflicting, 0)).toThrow('a committed entry would be cut at 3');
+  });
+
+  it('two primaries in one term, whatever they say', () => {
+    const replica = new Replica(partitionId(0), hostWith([primary, self]));
+    replica.onAppend(primary, append({ term: term(5) }), 0);
+    const beat = { term: term(5), commitSeq: seq(0), digestSeq: seq(0), digest: 0 };
+    expect(() => replica.onAppend(other, append({ term: term(5) }), 0)).toThrow(
+      'two primaries in term 5: n1#1 and n3#1',
+    );
+    expect(() => replica.onBeat(other, beat, 0)).toThrow('two primaries in term 5');
+    expect(() => replica.onSnapshotChunk(other, snapshot(5), 0)).toThrow('two primaries in term 5');
+    expect(replica.onBeat(other, { ...beat, term: term(6) }, 0)).toBe(0);
+    expect(() => replica.onBeat(primary, beat, 0)).not.toThrow();
+  });
+
+  it('a digest that differs at the same seq', () => {
+    const replica = new Replica(partitionId(0), hostWith([primary, self]));
+    replica.onAppend(primary, append({ term: term(5), entries: entries(1, 3, 5), commitSeq: seq(3) }), 0);
+    const beat = { term: term(5), commitSeq: seq(3), digestSeq: seq(3), digest: replica.store.digest };
+    expect(() => replica.onBeat(primary, beat, 0)).not.toThrow();
+    expect(() => replica.onBeat(primary, { ...beat, digest: beat.digest + 1 }, 0)).toThrow('digest differs');
+  });
+
+  it('a sequence that takes effect twice', () => {
+    const replica = new Replica(partitionId(0), hostWith([primary, self]));
+    const once = { clientId: 'c', sequence: 1, lowWatermark: 1, result: { status: 'Ok' } } as const;
+    const twice = entries(1, 2, 1).map((each) => ({ ...each, once }));
+    expect(() => replica.onAppend(primary, append({ entries: twice, commitSeq: seq(2) }), 0)).toThrow(
+      'a sequence took effect twice at 2',
+    );
+  });
+
+  it('a version of a key that goes back, an entry applied out of order', () => {
+    const { store } = new Replica(partitionId(0), hostWith([primary, self]));
+    store.apply({ ...entry(1, 5), effect: { kind: 'put', key: 'k', value: 'v' } }, 0);
+    expect(() => store.apply({ ...entry(2, 4), effect: { kind: 'put', key: 'k', value: 'w' } }, 0)).toThrow(
+      'version of a key goes back',
+    );
+    expect(() => store.apply(entry(7, 5), 0)).toThrow('applied out of order');
+  });
+});
