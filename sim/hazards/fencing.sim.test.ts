@@ -70,6 +70,42 @@ describe('hazards', () => {
     expect(late.answer?.value ?? null, 'a stale answer').toBeNull();
   });
 
+  it('8. a replaced primary that nobody told, in touch with every replica: none of them answers its term', () => {
+    const script = new Script({ ...apart, world: quickSuspicion });
+    script.put('a', 'old');
+    const primary = script.primary();
+    const { term } = script.partition();
+    for (const id of script.world.nodes.keys()) {
+      if (script.partition().replicas.includes(id)) continue;
+      script.world.cut(primary, id);
+      script.world.cut(id, primary);
+    }
+    // What later primaries say to it, and what is committed, is late; what replicas answer it is not.
+    const late = script.hold((_from, to, message) => {
+      if (to !== primary) return false;
+      return message.kind === 'raft' || ('term' in message && message.term > term && message.kind !== 'append-ack');
+    });
+    const beats = script.drop((from, to, message) => message.kind === 'beat' && to === primary && from !== primary);
+    script.untilAnotherLeads(primary);
+    const asked = [script.ask(primary, rawPut(script, 'b', 'x')), script.ask(primary, rawGet(script, 'a'))];
+    script.run(400);
+    expect(script.copy(primary)?.role, 'it takes itself for the primary').toBe('primary');
+    const stranger = script.newClient('stranger', { seeds: [`${script.primary()}:7861`] });
+    expect(script.put('a', 'new', stranger).status).toBe('Ok');
+    asked.push(script.ask(primary, rawGet(script, 'a')));
+    script.run(2_000);
+    const answered = asked.filter(({ answer }) => answer?.status === 'Ok');
+    expect(answered, 'answers of the replaced primary').toEqual([]);
+    late.stop();
+    late.deliver();
+    beats();
+    script.world.healAll();
+    script.waitHealthy();
+    expect(script.get('a')).toBe('new');
+    expect(script.get('b'), 'a write that was never acknowledged').toBeNull();
+    expect(script.digestsAgree(), 'copies agree').toBe(true);
+  });
+
   it('10. a request that was parked in a paused node runs late: refused by the watermark', () => {
     const script = new Script({ ...apart, world: quickSuspicion });
     const parked: ClientRequest[] = [];

@@ -51,6 +51,30 @@ export const fencingMutants: readonly Mutant[] = [
     asserted: 'within a lease that it granted',
   },
   {
+    hazard: 8,
+    name: 'members answer a primary of an older term',
+    rule: 'The term fences replication: a member that has adopted a later term answers nothing of an older one.',
+    edits: [
+      {
+        file: 'zaris/node/data-plane.ts',
+        find: 'if (term <= primary.term) return false;',
+        replace: 'if (term <= primary.term) return term < primary.term;',
+      },
+      {
+        file: 'zaris/partition/replica.ts',
+        find: 'if (term < this.term) return false;',
+        replace: 'if (term < this.term) return true;',
+      },
+      {
+        file: 'zaris/partition/replica.ts',
+        find: 'partition: this.partition, term: this.term, matched, seq: at });',
+        replace: 'partition: this.partition, term: 1 as Term, matched, seq: at });',
+      },
+    ],
+    test: 'a replaced primary that nobody told',
+    red: 'answers of the replaced primary',
+  },
+  {
     hazard: 10,
     name: 'a sequence below the watermark runs',
     rule: 'A repeat gets the stored result; one below the watermark is refused, not run.',
