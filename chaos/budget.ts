@@ -135,10 +135,14 @@ export function holders(partition: PartitionStatus): readonly string[] {
   return [...new Set([...partition.inSync, ...partition.eligible])];
 }
 
-/** The new incarnation is alive and in the set (or was relieved of the duty by a new map). */
+/**
+ * The new incarnation is alive and in the set (or was relieved of the duty by a new map; that counts only once no set names it any
+ * more: until then a surplus member that is gone would pass for a holder).
+ */
 function isBackIn(status: SystemStatus, departure: Departure, partition: number): boolean {
   const now = status.partitions.find((one) => one.partition === partition);
-  if (now === undefined || !now.replicas.includes(departure.nodeId)) return true;
+  if (now === undefined) return true;
+  if (!now.replicas.includes(departure.nodeId) && !holders(now).includes(departure.nodeId)) return true;
   const node = status.nodes.find((one) => one.nodeId === departure.nodeId);
   return (
     node !== undefined &&
