@@ -6,10 +6,14 @@
 /** Names remembered; when full, all are forgotten, and it starts anew. */
 const maxInterned = 4_096;
 const names = new Map<string, string>();
+/** The newest answer: whoever sends many at once sends them under one name. */
+let newest = '';
 
 /** A string equal to `name`; mostly the same object for equal names. */
 export function interned(name: string): string {
+  if (name === newest) return newest;
   const known = names.get(name);
+  newest = known ?? name;
   if (known !== undefined) return known;
   if (names.size >= maxInterned) names.clear();
   names.set(name, name);

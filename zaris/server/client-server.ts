@@ -22,7 +22,7 @@ export interface ClientServerParts {
   readonly nowMs: () => number;
   readonly member: () => Member | null;
   /** A reason to refuse writes now (memory), or null. */
-  readonly refuseWrites: () => string | null;
+  readonly refuseWrites: (nowMs: number) => string | null;
   readonly onRequest: (connection: number, request: ClientRequest) => void;
   readonly onClosed: (connection: number) => void;
 }
@@ -153,7 +153,7 @@ export class ClientServer {
     connection.lastDataMs = nowMs;
     try {
       for (const payload of connection.reader.push(chunk)) {
-        for (const request of decodeRequests(payload)) this.take(connection, request);
+        for (const request of decodeRequests(payload)) this.take(connection, request, nowMs);
       }
     } catch (error) {
       if (!(error instanceof CodecError) && !(error instanceof FrameError)) throw error;
@@ -163,7 +163,7 @@ export class ClientServer {
     this.regulate(connection);
   }
 
-  private take(connection: Connection, request: ClientRequest): void {
+  private take(connection: Connection, request: ClientRequest, nowMs: number): void {
     if (!this.connections.has(connection.id)) return;
     this.counts.requests++;
     const { id } = request;
@@ -174,7 +174,7 @@ export class ClientServer {
     }
     if (request.op === 'ping') return this.answer(connection, { id, status: 'Ok' });
     if (request.op === 'mutate' && request.mutation.kind !== 'delete') {
-      const reason = this.parts.refuseWrites();
+      const reason = this.parts.refuseWrites(nowMs);
       if (reason !== null) {
         const { partition } = request;
         return this.answer(connection, { id, status: 'Unavailable', outcome: 'NotExecuted', partition, reason });

@@ -96,7 +96,7 @@ export class NodeShell {
       silentMs: config.silentConnectionMs,
       nowMs,
       member: () => this.member(),
-      refuseWrites: () => this.refuseWrites(),
+      refuseWrites: (nowMs) => this.refuseWrites(nowMs),
       onRequest: (connection, request) => this.feed({ kind: 'request', connection, request }),
       onClosed: (connection) => this.feed({ kind: 'connectionClosed', connection }),
     });
@@ -280,8 +280,7 @@ export class NodeShell {
   }
 
   /** Refuses before the heap is full: a typed refusal instead of a crash that would lose this copy. */
-  private refuseWrites(): string | null {
-    const nowMs = this.parts.clock.nowMs();
+  private refuseWrites(nowMs: number): string | null {
     if (nowMs - this.heapReadMs >= memoryCheckMs) {
       this.heapReadMs = nowMs;
       this.heapBytes = getHeapStatistics().used_heap_size;
