@@ -127,13 +127,12 @@ class Sample {
     assert(this.seen === this.count, `${this.seen} rows of ${this.table} were read, and SQLite counts ${this.count}`);
     const names = this.statement.columns();
     const cells = new Float64Array(names.length);
-    // The id stands outside the record.
-    const first = names[0]?.column === names[0]?.name ? 1 : 0;
     for (const { rowId, record } of this.kept) {
-      const row = this.statement.get(rowId) as Values | undefined;
+      const row = present(this.statement.get(rowId) as Values | undefined, `row ${rowId} of ${this.table}`);
       decodeRecord(record, 0, cells);
-      for (let column = first; column < cells.length; column++) {
-        const value = row?.[column];
+      // The id, the first column, stands outside the record.
+      for (let column = 1; column < cells.length; column++) {
+        const value = row[column];
         const isSame = typeof value === 'number' ? value === cells[column] : Number.isNaN(cells[column]);
         assert(isSame, `row ${rowId} of ${this.table} was misread in column ${names[column]?.name}`);
       }
