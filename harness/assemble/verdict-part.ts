@@ -79,7 +79,7 @@ export function verdictPart(report: RunReport, input: VerdictInput): RunReport['
       verdict: 'inconclusive',
       reason:
         canary.outcome === 'not-run'
-          ? 'No canary was planted, so finding nothing proves nothing.'
+          ? 'No canary could be set free, so finding nothing proves nothing.'
           : `The canary was not caught as planted: ${missed.join('; ') || 'something was reported that was not planted'}.`,
     });
   }

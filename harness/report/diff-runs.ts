@@ -1,8 +1,8 @@
-/** `certify diff A B`: what changed between two runs, metrics and settings; first what makes them hard to compare. */
+/** `certify diff A B`: what changed between two runs: metrics, then what in their settings makes them hard to compare. */
 import { plainTable } from './list-runs.ts';
 import type { RunReport } from './model.ts';
 import { formatMetric, runMetrics } from './run-metrics.ts';
-import { formatShare } from './text.ts';
+import { formatShare, shortened } from './text.ts';
 
 export interface RunDiff {
   /** What differs in the set-up; empty when the runs are alike. */
@@ -36,7 +36,8 @@ function setupOf(report: RunReport): Map<string, string> {
     ['seed', run.seed],
     ['contract', report.verdict.contract],
     ['host', `${host.name}, ${host.cpus} cpus`],
-    ...report.settings.map((row): [string, string] => [row.name, row.value]),
+    // A simulated run keeps its replay command as a setting; it says nothing that the others do not.
+    ...report.settings.flatMap((row): [string, string][] => (row.name === 'replay' ? [] : [[row.name, row.value]])),
     ...report.versions.map((row): [string, string] => [`version of ${row.name}`, row.value]),
   ]);
 }
@@ -81,7 +82,7 @@ export function diffRuns(before: RunReport, after: RunReport): RunDiff {
 const signed = (change: number | null): string =>
   change === null ? '' : `${change < 0 ? '−' : '+'}${formatShare(Math.abs(change))}`;
 
-/** The rows shown to people: set-up first, then metrics. */
+/** The rows shown to people: the verdict, then what was measured, then what was set up otherwise. */
 export function diffRows(diff: RunDiff): string[][] {
   return [
     [
@@ -91,8 +92,8 @@ export function diffRows(diff: RunDiff): string[][] {
       '',
       diff.verdict.before === diff.verdict.after ? 'same' : 'changed',
     ],
-    ...diff.setup.map((row) => [row.name, row.before, row.after, '', 'set-up differs']),
     ...diff.metrics.map((row) => [row.name, row.before, row.after, signed(row.change), row.judgement]),
+    ...diff.setup.map((row) => [row.name, shortened(row.before, 60), shortened(row.after, 60), '', 'set-up differs']),
   ];
 }
 

@@ -188,20 +188,48 @@ function facts(report: RunReport): FirstScreen['facts'] {
       label: 'canary',
       value:
         report.canary.outcome === 'caught' ? 'all caught' : report.canary.outcome === 'missed' ? 'MISSED' : 'not run',
-      note: `${caught} of ${plural(report.canary.checks.length, 'planted fault')} reported exactly`,
+      note:
+        report.canary.checks.length === 0
+          ? 'so finding nothing proves nothing'
+          : `${caught} of ${plural(report.canary.checks.length, 'planted fault')} reported exactly`,
     },
   ];
 }
 
+/** Reasons that come once per partition, and how many of them are said at once. */
+const perPartition: readonly {
+  readonly pattern: RegExp;
+  readonly together: (count: string, rest: string) => string;
+}[] = [
+  {
+    pattern: /^Partition (\d+) (is \w+ at the end)\.$/,
+    together: (count, rest) => `${count} partitions: each ${rest}`,
+  },
+  {
+    pattern: /^No key of partition (\d+) (could be read back)\.$/,
+    together: (count, rest) => `No key of ${count} partitions ${rest}`,
+  },
+];
+const partitionsNamed = 8;
+
 /** "Partition 7 is Degraded at the end." per partition becomes one line per state; every other reason stays as it is. */
 export function gathered(reasons: readonly string[]): string[] {
-  const ends = (reason: string): RegExpExecArray | null => /^Partition (\d+) (is \w+ at the end)\.$/.exec(reason);
-  const states = Map.groupBy(reasons, (reason) => ends(reason)?.[2] ?? reason);
-  return [...states].map(([state, members]) => {
+  const read = (reason: string): { key: string; partition: number; together: (count: string) => string } | null => {
+    for (const [index, { pattern, together }] of perPartition.entries()) {
+      const [, partition, rest = ''] = pattern.exec(reason) ?? [];
+      if (partition === undefined) continue;
+      return { key: `${index} ${rest}`, partition: Number(partition), together: (count) => together(count, rest) };
+    }
+    return null;
+  };
+  const groups = Map.groupBy(reasons, (reason) => read(reason)?.key ?? reason);
+  return [...groups.values()].map((members) => {
     const [first = ''] = members;
-    if (members.length === 1) return first;
-    const names = members.map((reason) => ends(reason)?.[1] ?? '');
-    return `${formatCount(members.length)} partitions: each ${state} (${listWords(names, 8)}).`;
+    const known = members.flatMap((reason) => read(reason) ?? []);
+    const [one] = known;
+    if (one === undefined || members.length === 1) return first;
+    const partitions = known.map(({ partition }) => partition).toSorted((a, b) => a - b);
+    return `${one.together(formatCount(members.length))} (${listWords(partitions.map(String), partitionsNamed)}).`;
   });
 }
 

@@ -27,6 +27,9 @@ export type ListedRun =
 /** A file of this name in a run's folder keeps the run from `prune`. */
 export const keptMarker = 'kept';
 
+/** Said of a run whose folder has no report. */
+const noReport = 'no report yet: it is running, or its harness died (resume it)';
+
 /** What makes a folder a run's folder. */
 const runFiles = ['report.json', 'ledger.sqlite', 'schedule.json'];
 
@@ -37,7 +40,9 @@ function readRun(resultsFolder: string, name: string): ListedRun | null {
   try {
     return { kind: 'read', folder, name, kept, report: readReport(folder) };
   } catch (error) {
-    return { kind: 'unreadable', folder, name, kept, problem: error instanceof Error ? error.message : String(error) };
+    const why = error instanceof Error ? error.message : String(error);
+    const problem = existsSync(join(folder, 'report.json')) ? why : noReport;
+    return { kind: 'unreadable', folder, name, kept, problem };
   }
 }
 

@@ -124,7 +124,7 @@ function interrupted(state: RunState): void {
       ? `interrupted by ${world.interruption.signalName}`
       : 'stopped by an error of the harness';
   state.print(`The run is ${why}: healing, then judging what there is. Ctrl-C stops at once.`);
-  world.preliminary(folder, state.tally, why).catch((error: unknown) => {
+  world.preliminary(folder, state.settings, state.tally, why).catch((error: unknown) => {
     world.logger.error({ error: messageOf(error) }, 'the preliminary report could not be written');
   });
 }

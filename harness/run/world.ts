@@ -78,7 +78,7 @@ export interface World {
   openCluster(options: OpenClusterOptions): Promise<RunCluster>;
   startChaos(options: ChaosOptions): Promise<ChaosControl>;
   /** Writes a preliminary report from what is on disk; quick. */
-  preliminary(folder: RunFolder, tally: Tally, why: string): Promise<void>;
+  preliminary(folder: RunFolder, settings: RunSettings, tally: Tally, why: string): Promise<void>;
   /** Judges the ledger of a run and writes its reports. */
   judge(folder: RunFolder, signal: AbortSignal): Promise<Judged>;
 }
