@@ -106,20 +106,27 @@ function faultEvidence(
 export function notRecovered(context: RunContext, tally: Tally, rules: EvidenceRules): string[] {
   const { recoveryBoundNs, mayLosePartitions } = rules;
   const reasons: string[] = [];
-  const last = new Map<number, { health: string; atNs: number; epoch: number }>();
-  for (const change of context.epochChanges) {
-    const partition = change.partition ?? -1;
-    const known = last.get(partition);
-    if (known === undefined || change.epoch >= known.epoch)
-      last.set(partition, { health: change.health, atNs: change.atNs, epoch: change.epoch });
-  }
   const lastHealNs = Math.max(...context.injected.map((fault) => fault.healedNs ?? -Infinity), -Infinity);
-  for (const [partition, { health, atNs }] of last) {
+  const last = new Map<number, { health: string; epoch: number }>();
+  // Once back it has recovered: a dip long after the last heal is no part of the recovery from it.
+  const backNs = new Map<number, number>();
+  for (const { partition: named, health, epoch, atNs } of context.epochChanges) {
+    const partition = named ?? -1;
+    const known = last.get(partition);
+    if (known !== undefined && epoch < known.epoch) continue;
+    if (atNs > lastHealNs && !backNs.has(partition)) {
+      if (known?.health === 'Healthy') backNs.set(partition, lastHealNs);
+      else if (health === 'Healthy') backNs.set(partition, atNs);
+    }
+    last.set(partition, { health, epoch });
+  }
+  for (const [partition, { health }] of last) {
+    const tookNs = (backNs.get(partition) ?? lastHealNs) - lastHealNs;
     if (health === 'Lost' && mayLosePartitions && context.wasTaken(partition)) continue;
     if (health !== 'Healthy') reasons.push(`Partition ${partition} is ${health} at the end.`);
-    else if (lastHealNs > -Infinity && atNs > lastHealNs + recoveryBoundNs) {
+    else if (lastHealNs > -Infinity && tookNs > recoveryBoundNs) {
       reasons.push(
-        `Partition ${partition} took ${Math.round((atNs - lastHealNs) / 1e6)} ms after the last heal to be Healthy; the bound is ${Math.round(recoveryBoundNs / 1e6)} ms.`,
+        `Partition ${partition} took ${Math.round(tookNs / 1e6)} ms after the last heal to be Healthy; the bound is ${Math.round(recoveryBoundNs / 1e6)} ms.`,
       );
     }
   }

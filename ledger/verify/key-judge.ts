@@ -115,8 +115,8 @@ export class KeyJudge {
           ? expected
           : NaN;
       if (seen !== seen) continue;
-      const rank = witness.rankOf(seen);
-      const row = witness.isVersion(rank, seen) ? (witness.effectRows[rank] as number) : -1;
+      const rank = witness.ranks.rankOf(seen);
+      const row = witness.ranks.isVersion(rank, seen) ? (witness.effectRows[rank] as number) : -1;
       if (row >= 0 && history.f[row] !== kindCode.delete) {
         analysis.lastSeenNs[row] = Math.max(analysis.lastSeenNs[row] as number, history.invokeNs[i] as number);
       }

@@ -13,8 +13,7 @@ export interface WitnessView {
   readonly position: Float64Array;
   /** Greatest position of anything that had returned when the row was invoked. */
   readonly floor: Float64Array;
-  /** All version codes of the key, ascending, `versionCount` of them; the next three beside them. */
-  readonly versions: Float64Array;
+  /** Number of versions of the key; the next three hold as many. */
   readonly versionCount: number;
   /** Codes of `stateCode`. */
   readonly states: Uint8Array;

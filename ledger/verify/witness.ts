@@ -24,6 +24,7 @@ import { sortIndexes, targetAbsent } from './analysis.ts';
 import type { RowFinding } from './finding.ts';
 import { kindCode, outcomeCode, sourceCode } from './history.ts';
 import { VersionCodes } from './version-codes.ts';
+import { VersionRanks } from './version-ranks.ts';
 import { AbsenceWitness } from './witness-absence.ts';
 import { stateCode, type WitnessView } from './witness-view.ts';
 
@@ -34,13 +35,11 @@ export class VersionWitness implements WitnessView {
   effect = new Float64Array(64);
   position = new Float64Array(64);
   floor = new Float64Array(64);
-  versions = new Float64Array(64);
-  versionCount = 0;
+  readonly ranks = new VersionRanks();
   states = new Uint8Array(64);
   effectRows = new Int32Array(64);
   deleted = new Uint8Array(64);
   private byReturn = new Uint32Array(64);
-  private lastRank = 0;
   private readonly absence = new AbsenceWitness();
 
   /** Returns false when the key has no versions to go by. Rows in `flagged` are not reported again. */
@@ -57,28 +56,9 @@ export class VersionWitness implements WitnessView {
     return true;
   }
 
-  /** Rank of a version code; versionCount or the next higher one's when it is not there. */
-  rankOf(code: number): number {
-    // Rows come nearly in the order of their versions: it is often the one asked for last, or the next.
-    const { lastRank, versionCount } = this;
-    if (lastRank < versionCount && this.versions[lastRank] === code) return lastRank;
-    if (lastRank + 1 < versionCount && this.versions[lastRank + 1] === code) return ++this.lastRank;
-    return (this.lastRank = this.search(code));
-  }
-
-  private search(code: number): number {
-    let low = 0;
-    let high = this.versionCount;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.versions[middle] as number) < code) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  isVersion(rank: number, code: number): boolean {
-    return rank < this.versionCount && this.versions[rank] === code;
+  /** Number of versions. */
+  get versionCount(): number {
+    return this.ranks.count;
   }
 
   private assignEffects(analysis: KeyAnalysis, report: Report): void {
@@ -120,24 +100,20 @@ export class VersionWitness implements WitnessView {
   private collectVersions(analysis: KeyAnalysis, report: Report): void {
     const { history } = analysis;
     const { version } = this.codes;
-    let count = 0;
+    const { ranks } = this;
+    ranks.clear();
     for (let i = 0; i < history.size; i++) {
       const code = this.ownVersion(analysis, i);
-      if (code === code) this.versions[count++] = code;
+      if (code === code) ranks.add(code);
     }
-    const sorted = this.versions.subarray(0, count);
-    if (!isAscending(sorted)) sorted.sort();
-    this.versionCount = 0;
-    for (let at = 0; at < count; at++) {
-      if (at === 0 || sorted[at] !== sorted[at - 1]) this.versions[this.versionCount++] = sorted[at] as number;
-    }
+    ranks.order();
     this.states.fill(stateCode.unknown, 0, this.versionCount);
     this.effectRows.fill(-1, 0, this.versionCount);
     this.deleted.fill(0, 0, this.versionCount);
     for (let i = 0; i < history.size; i++) {
       const code = this.effect[i] as number;
       if (code !== code) continue;
-      const rank = this.rankOf(code);
+      const rank = this.ranks.rankOf(code);
       if ((this.effectRows[rank] as number) >= 0) {
         report({
           kind: 'not-linearizable',
@@ -151,7 +127,7 @@ export class VersionWitness implements WitnessView {
     }
     for (let i = 0; i < history.size; i++) {
       if (!this.showsAbsence(analysis, i)) continue;
-      const rank = this.rankOf(version[i] as number);
+      const rank = this.ranks.rankOf(version[i] as number);
       if (history.f[i] === kindCode.delete && history.outcome[i] === outcomeCode.ok) this.deleted[rank] = 1;
       if (this.states[rank] !== stateCode.present) this.states[rank] = stateCode.absent;
       else if (history.f[i] === kindCode.delete && history.outcome[i] === outcomeCode.ok) {
@@ -194,11 +170,11 @@ export class VersionWitness implements WitnessView {
     for (let i = 0; i < history.size; i++) {
       const effect = this.effect[i] as number;
       const code = this.codes.version[i] as number;
-      if (effect === effect) this.position[i] = 4 * this.rankOf(effect);
+      if (effect === effect) this.position[i] = 4 * this.ranks.rankOf(effect);
       else if (this.showsAbsence(analysis, i)) {
-        const rank = this.rankOf(code);
+        const rank = this.ranks.rankOf(code);
         this.position[i] = 4 * rank + (this.states[rank] === stateCode.present ? 2 : 1);
-      } else if (analysis.isConditionWithVersion(i)) this.position[i] = 4 * this.rankOf(code) + 1;
+      } else if (analysis.isConditionWithVersion(i)) this.position[i] = 4 * this.ranks.rankOf(code) + 1;
       else this.position[i] = this.readPosition(analysis, i);
     }
     this.namePerformers(analysis);
@@ -211,12 +187,12 @@ export class VersionWitness implements WitnessView {
     if (target >= 0) {
       const written = this.effect[target] as number;
       const seen = code === code ? code : written;
-      const rank = this.rankOf(seen);
-      return this.isVersion(rank, seen) ? 4 * rank + 1 : NaN;
+      const rank = this.ranks.rankOf(seen);
+      return this.ranks.isVersion(rank, seen) ? 4 * rank + 1 : NaN;
     }
     if (!analysis.isCounter || code !== code) return NaN;
-    const rank = this.rankOf(code);
-    return this.isVersion(rank, code) ? 4 * rank + 1 : NaN;
+    const rank = this.ranks.rankOf(code);
+    return this.ranks.isVersion(rank, code) ? 4 * rank + 1 : NaN;
   }
 
   /**
@@ -238,7 +214,7 @@ export class VersionWitness implements WitnessView {
       if (history.f[i] !== kindCode.delete || history.outcome[i] !== outcomeCode.ok) continue;
       const code = this.codes.version[i] as number;
       if (code !== code) continue;
-      const rank = this.rankOf(code);
+      const rank = this.ranks.rankOf(code);
       if (this.states[rank] !== stateCode.absent || (this.effectRows[rank] as number) >= 0) continue;
       // Nothing to delete before any write: such an answer describes the state, it made none.
       if (rank === 0 || this.states[rank - 1] === stateCode.absent) continue;
@@ -354,7 +330,7 @@ export class VersionWitness implements WitnessView {
             witness: -1,
             reason: 'a compare-and-set was refused although the key was at the version that it expected',
           });
-        } else if (history.f[i] === kindCode.create && this.states[this.rankOf(code)] === stateCode.absent) {
+        } else if (history.f[i] === kindCode.create && this.states[this.ranks.rankOf(code)] === stateCode.absent) {
           report({
             kind: 'not-linearizable',
             rule: 'condition-refused',
@@ -375,7 +351,7 @@ export class VersionWitness implements WitnessView {
   /** A write that cannot expire has this version. */
   private surelyPresent(analysis: KeyAnalysis, code: number): boolean {
     const { history } = analysis;
-    const rank = this.rankOf(code);
+    const rank = this.ranks.rankOf(code);
     const row = this.effectRows[rank] as number;
     return (
       this.states[rank] === stateCode.present &&
@@ -386,8 +362,8 @@ export class VersionWitness implements WitnessView {
 
   private checkPredecessor(analysis: KeyAnalysis, i: number, expected: number, report: Report): void {
     const rank = (this.position[i] as number) / 4;
-    const before = this.rankOf(expected);
-    const known = this.isVersion(before, expected);
+    const before = this.ranks.rankOf(expected);
+    const known = this.ranks.isVersion(before, expected);
     if (before >= rank + (known ? 0 : 1)) {
       report({
         kind: 'not-linearizable',
@@ -434,15 +410,10 @@ export class VersionWitness implements WitnessView {
     this.effect = new Float64Array(capacity);
     this.position = new Float64Array(capacity);
     this.floor = new Float64Array(capacity);
-    this.versions = new Float64Array(capacity);
+    this.ranks.reserve(capacity);
     this.states = new Uint8Array(capacity);
     this.effectRows = new Int32Array(capacity);
     this.deleted = new Uint8Array(capacity);
     this.byReturn = new Uint32Array(capacity);
   }
-}
-
-function isAscending(codes: Float64Array): boolean {
-  for (let at = 1; at < codes.length; at++) if ((codes[at] as number) < (codes[at - 1] as number)) return false;
-  return true;
 }
