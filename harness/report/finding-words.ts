@@ -16,7 +16,7 @@ const kindWords: Readonly<Record<FindingKind, KindWords>> = {
   resurrected: { one: 'resurrected value', many: 'resurrected values', verb: 'deleted' },
   phantom: { one: 'phantom value', many: 'phantom values', verb: 'read' },
   duplicated: { one: 'duplicated write', many: 'duplicated writes', verb: 'acknowledged' },
-  diverged: { one: 'diverged key', many: 'diverged keys', verb: 'acknowledged' },
+  diverged: { one: 'diverged copy', many: 'diverged copies', verb: 'acknowledged' },
   corrupt: { one: 'corrupt value', many: 'corrupt values', verb: 'read' },
   'non-monotone': { one: 'read that went back', many: 'reads that went back', verb: 'answered' },
   'not-linearizable': { one: 'non-linearizable answer', many: 'non-linearizable answers', verb: 'given' },
@@ -123,6 +123,10 @@ function acknowledgement(finding: Finding): string {
 export const isSum = ({ kind, operation }: Pick<Finding, 'kind' | 'operation'>): boolean =>
   operation.f === 'add' && (kind === 'lost' || kind === 'stale' || kind === 'diverged');
 
+/** A finding about whole copies or nodes, with no operation and no moment of its own. */
+export const isUnplaced = ({ operation }: Pick<Finding, 'operation'>): boolean =>
+  operation.f === 'none' && operation.invokedAtMs === 0;
+
 /** What happened around a finding, besides the finding itself. */
 export interface Surroundings {
   readonly faults: ReadonlyMap<string, Fault>;
@@ -155,6 +159,7 @@ function moveSentences(finding: Finding, epochs: readonly EpochChange[]): { atMs
 
 /** The story of one finding in a few sentences, in the order in which it happened. */
 export function explainFinding(finding: Finding, { faults, cause, epochs }: Surroundings): string[] {
+  if (isUnplaced(finding)) return ['Found by comparing what the nodes say; no single operation can be named.'];
   const moment = finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
   const told = [{ atMs: moment, text: `${acknowledgement(finding)}.` }];
   if (isSum(finding))

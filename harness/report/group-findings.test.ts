@@ -95,6 +95,18 @@ describe('groupFindings', () => {
     expect(groups[2]?.sentence).toContain('was given after the key had lost a write');
   });
 
+  it('gives no cause and no time to a finding about whole copies', () => {
+    const fault = kill('F2', 'n2', 5_000);
+    const [draft] = lost(fault, 1) as [FindingDraft];
+    const operation = { ...draft.operation, f: 'none', invokedAtMs: 0, acknowledgedAtMs: null };
+    const bare: FindingDraft = { ...draft, kind: 'diverged', key: '', operation, lastSeen: null, firstMissed: null };
+    const { groups } = groupFindings([bare, bare], { faults: [fault], epochs: [] });
+    expect(groups[0]?.sentence).toBe(
+      '2 of 2 diverged copies were found by comparing what the nodes say, with no single operation to name',
+    );
+    expect([groups[0]?.firstAtMs, groups[0]?.lastAtMs, groups[0]?.faultId]).toEqual([null, null, null]);
+  });
+
   it('falls back to the next failover of the partition', () => {
     const [finding] = lost(kill('F2', 'n2', 60_000), 1) as [FindingDraft];
     const change: EpochChange = {

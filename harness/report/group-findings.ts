@@ -5,7 +5,7 @@
  * before the cap and every group keeps some findings; if a cap could hide a group, a whole kind of loss would go unread.
  */
 import { present } from '../../lib/assert.ts';
-import { faultName, findingNoun, findingVerb, isSum, whereNow } from './finding-words.ts';
+import { faultName, findingNoun, findingVerb, isSum, isUnplaced, whereNow } from './finding-words.ts';
 import type { CauseGroup, Finding, FindingKind } from './model-finding.ts';
 import type { EpochChange, Fault } from './model-timeline.ts';
 import type { RunReport } from './model.ts';
@@ -42,6 +42,7 @@ type Cause =
   | { readonly kind: 'sum' }
   /** The key had lost a write before: answers after that are wrong for the same reason. */
   | { readonly kind: 'follows' }
+  | { readonly kind: 'unplaced' }
   | { readonly kind: 'none' };
 
 const momentOf = (finding: FindingDraft): number => finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs;
@@ -166,6 +167,7 @@ function causeOf(
   all: readonly EpochChange[],
 ): Cause {
   if (isSum(finding)) return { kind: 'sum' };
+  if (isUnplaced(finding)) return { kind: 'unplaced' };
   return (
     faultCause(finding, applied, hitItself) ??
     replacedCause(finding, moves, all) ??
@@ -191,6 +193,7 @@ function causeKey(kind: FindingKind, cause: Cause): string {
       return `${kind}|replaced|${cause.change.partition}|${cause.change.epoch}`;
     case 'sum':
     case 'follows':
+    case 'unplaced':
     case 'none':
       return `${kind}|${cause.kind}`;
   }
@@ -219,6 +222,8 @@ function causeWords(kind: FindingKind, { cause, distanceMs, members }: Gathered)
     }
     case 'sum':
       return 'found by a sum that came out too low: which of the earlier additions is missing, and since when, a sum does not tell';
+    case 'unplaced':
+      return 'found by comparing what the nodes say, with no single operation to name';
     case 'follows':
       return `${verb} after the key had lost a write, and may follow from that`;
     case 'none':
@@ -241,7 +246,7 @@ const placedKinds: ReadonlySet<FindingKind> = new Set([
 /** Where the values of a group are now; empty for kinds that are about reads. */
 function whereNowOf(members: readonly FindingDraft[]): string {
   const [first] = members;
-  if (first === undefined || !placedKinds.has(first.kind) || isSum(first)) return '';
+  if (first === undefined || !placedKinds.has(first.kind) || isSum(first) || isUnplaced(first)) return '';
   if (members.length === 1) return whereNow(first.replicas);
   const counts = new Map<string, number>();
   let silent = 0;
@@ -284,8 +289,8 @@ function toGroup(id: string, gathered: Gathered, total: number): CauseGroup {
     partitions: ascending(members.flatMap((finding) => finding.partition ?? [])),
     epochs: ascending(members.flatMap((finding) => finding.epoch ?? [])).slice(0, epochsShown),
     nodes: [...new Set(members.flatMap((finding) => finding.node ?? []))].toSorted(),
-    firstAtMs: moments.reduce((low, moment) => Math.min(low, moment), Infinity),
-    lastAtMs: moments.reduce((high, moment) => Math.max(high, moment), 0),
+    firstAtMs: cause.kind === 'unplaced' ? null : moments.reduce((low, moment) => Math.min(low, moment), Infinity),
+    lastAtMs: cause.kind === 'unplaced' ? null : moments.reduce((high, moment) => Math.max(high, moment), 0),
   };
 }
 

@@ -1,6 +1,6 @@
 /** `report.md`, for the summary of a CI job: the first screen, then the tables that fit one. All outside text is escaped. */
 import { firstScreen } from './first-screen.ts';
-import { whereNow } from './finding-words.ts';
+import { isUnplaced, whereNow } from './finding-words.ts';
 import type { RunReport } from './model.ts';
 import {
   escapeMarkdown,
@@ -44,7 +44,7 @@ function findings(report: RunReport): string[] {
     escapeMarkdown(finding.id),
     finding.kind,
     code(shortened(finding.key, 60)),
-    formatOffset(finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs, true),
+    isUnplaced(finding) ? '–' : formatOffset(finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs, true),
     escapeMarkdown(finding.node ?? '–'),
     finding.epoch === null ? '–' : String(finding.epoch),
     escapeMarkdown(whereNow(finding.replicas)),

@@ -140,6 +140,8 @@ describe('words of the certificate', () => {
     );
     expect(firstScreen(permitted).tone).not.toBe('good');
     expect(renderLastLines(report, plain)[1]).toBe('✓ CERTIFIED  (docker cluster, exit 0)');
-    expect(composeHeadline(violated)).toBe('37 acknowledged writes were lost; also 4 stale reads and 2 diverged keys');
+    expect(composeHeadline(violated)).toBe(
+      '37 acknowledged writes were lost; also 4 stale reads and 2 diverged copies',
+    );
   });
 });

@@ -1,5 +1,5 @@
 /** The page of one finding: its story, what every replica says now, the life of its key, the faults around it, how to replay. */
-import { answerWords, explainFinding, faultName, findingNoun } from '../finding-words.ts';
+import { answerWords, explainFinding, faultName, findingNoun, isUnplaced } from '../finding-words.ts';
 import type { Finding, KeyEvent } from '../model-finding.ts';
 import type { Fault } from '../model-timeline.ts';
 import type { RunReport } from '../model.ts';
@@ -186,8 +186,7 @@ export function showFindingPage(
     ...(around.length === 0
       ? [element('p', { class: 'quiet' }, 'None was open, and none began soon after.')]
       : around.map(faultBlock)),
-    element('h2', {}, 'Details'),
-    facts(finding),
+    ...(isUnplaced(finding) ? [] : [element('h2', {}, 'Details'), facts(finding)]),
     ...(group === undefined ? [] : [element('p', { class: 'quiet' }, `Group ${group.id}: ${group.sentence}.`)]),
     element('h2', {}, 'Replay'),
     element(

@@ -1,5 +1,5 @@
 /** Findings by cause: one block per group, its rows beneath, each a link to its own page. */
-import { countFindings, findingNoun, whereNow } from '../finding-words.ts';
+import { countFindings, findingNoun, isUnplaced, whereNow } from '../finding-words.ts';
 import type { CauseGroup, Finding } from '../model-finding.ts';
 import type { RunReport } from '../model.ts';
 import { formatCount, formatOffset, plural, shortened, visible } from '../text.ts';
@@ -18,7 +18,7 @@ function row(finding: Finding): (Node | string | null)[] {
   return [
     link,
     element('code', {}, shortened(finding.key, 48)),
-    formatOffset(operation.acknowledgedAtMs ?? operation.invokedAtMs, true),
+    isUnplaced(finding) ? '–' : formatOffset(operation.acknowledgedAtMs ?? operation.invokedAtMs, true),
     finding.node ?? '–',
     finding.epoch === null ? '–' : String(finding.epoch),
     finding.partition === null ? '–' : String(finding.partition),

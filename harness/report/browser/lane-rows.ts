@@ -1,5 +1,5 @@
 /** The report as rows of spans: faults, findings, nodes, partitions. Pure; drawn by `lanes.ts`. */
-import { faultName, findingNoun } from '../finding-words.ts';
+import { faultName, findingNoun, isUnplaced } from '../finding-words.ts';
 import type { Fault, NodeStateName } from '../model-timeline.ts';
 import type { RunReport } from '../model.ts';
 import { formatDuration, visible } from '../text.ts';
@@ -80,7 +80,8 @@ export function faultRows(report: RunReport, letters: ReadonlyMap<string, string
 }
 
 export function findingRow(report: RunReport): LaneRow {
-  const marks = report.findings.items.map((finding) => ({
+  const placed = report.findings.items.filter((finding) => !isUnplaced(finding));
+  const marks = placed.map((finding) => ({
     atMs: finding.operation.acknowledgedAtMs ?? finding.operation.invokedAtMs,
     hint: `${finding.id}: ${findingNoun(finding.kind, 1)}, key ${visible(finding.key)}`,
   }));
