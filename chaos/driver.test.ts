@@ -57,6 +57,21 @@ describe('one fault', () => {
     expect(made.cluster.nodeIds()).toHaveLength(5);
   });
 
+  // A brutal soak: rules that still named a removed node made every later fault of links fail.
+  it('a node that is removed for good falls out of the rules that stand and of those to come', async () => {
+    const made = world(
+      scenario([
+        { at: 1_000, fault: 'client-partition', target: 'n5', durationMs: 12_000 },
+        { at: 3_000, fault: 'scale-in', target: 'n5' },
+        { at: 6_000, fault: 'one-way-in', target: 'n1', durationMs: 2_000 },
+      ]),
+    );
+    const outcome = await play(made);
+    expect(outcome.environmentErrors).toEqual([]);
+    expect(stepsOf(made.records, 'e3')).toContain('confirmed');
+    expect(outcome.isHealed).toBe(true);
+  });
+
   it('rolling-restart: every node gets a new incarnation, nothing is lost', async () => {
     const made = world(scenario([{ at: 1_000, fault: 'rolling-restart', target: 'all' }]));
     const outcome = await play(made);

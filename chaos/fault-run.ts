@@ -100,10 +100,11 @@ async function reportFailure(context: RunContext, faultId: string, error: unknow
   await context.write(faultId, { step: 'failed', error: error.message });
 }
 
-/** Looks until it bites, within `confirmMs`. A look that fails is no sighting. */
+/** Looks until it bites, within its bound. A look that fails is no sighting. */
 async function confirm(context: RunContext, open: OpenFault): Promise<void> {
   const { bounds, clock, cluster, field, sleeper } = context;
-  const deadlineMs = clock.nowMs() + bounds.confirmMs;
+  const { confirmMs, confirmStartMs } = bounds;
+  const deadlineMs = clock.nowMs() + (open.intent.fault.kind === 'scale-out' ? confirmStartMs : confirmMs);
   for (;;) {
     const sighting = await looked(context, () => lookForEffect(cluster, open, field.openWithout(open.faultId)));
     if (sighting.kind === 'seen') {

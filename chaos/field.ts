@@ -165,7 +165,9 @@ export class FaultField {
   }
 
   private async bringLinks(): Promise<string> {
-    const rules: readonly LinkRule[] = wantedRules(this.open());
+    // A fault that was drawn before a node was removed for good names it still.
+    const isThere = (end: string): boolean => !this.goneForGood.has(end);
+    const rules: readonly LinkRule[] = wantedRules(this.open()).filter(({ from, to }) => isThere(from) && isThere(to));
     const cuts = cutsOf(rules);
     if (this.cluster.setLinkRules !== undefined) await this.cluster.setLinkRules(rules);
     else if (cuts.length === rules.length) await this.cluster.setCuts(cuts);

@@ -12,6 +12,8 @@ export interface RunBounds {
   readonly postponeMs: number;
   readonly statusTimeoutMs: number;
   readonly confirmMs: number;
+  /** The same for a node that was added: it must start first. */
+  readonly confirmStartMs: number;
   readonly verifyMs: number;
   /** Longest wait for other faults that hide a heal. */
   readonly hiddenMs: number;
@@ -24,6 +26,7 @@ export const runBounds: RunBounds = {
   postponeMs: 15_000,
   statusTimeoutMs: 3_000,
   confirmMs: 5_000,
+  confirmStartMs: 30_000,
   verifyMs: 20_000,
   hiddenMs: 120_000,
   backInSetsMs: 120_000,

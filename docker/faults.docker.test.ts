@@ -66,6 +66,15 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
     expect(await effect(rule)).toBe('absent');
   });
 
+  it('tells the senders into one receiver apart, asked all at once', async () => {
+    const rules = (['client', 'n2'] as const).map((from): LinkRule => ({ kind: 'loss', from, to: 'n1', percent: 30 }));
+    await cluster.setLinkRules(rules);
+    expect(await Promise.all(rules.map((rule) => effect(rule)))).toEqual(['seen', 'seen']);
+    await cluster.setLinkRules([rules[1] as LinkRule]);
+    expect(await Promise.all(rules.map((rule) => effect(rule)))).toEqual(['absent', 'seen']);
+    await cluster.setLinkRules([]);
+  });
+
   it('refuses to delay packets', async () => {
     await expect(
       cluster.setLinkRules([{ kind: 'delay', from: 'n1', to: 'n2', delayMs: 50, jitterMs: 0 }]),

@@ -58,6 +58,9 @@ export class Links {
   private wanted: readonly LinkRule[] = [];
   private queue: Promise<unknown> = Promise.resolve();
 
+  /** The last flood into each receiver. */
+  private readonly floods = new Map<Endpoint, Promise<void>>();
+
   private constructor(options: LinksOptions, method: NetnsMethod, client: ClientEnd | null) {
     this.options = options;
     this.method = method;
@@ -165,8 +168,22 @@ export class Links {
   }
 
   /** Sends datagrams and counts the arrivals; a text says why that is not possible. */
-  private async countDatagrams(from: Endpoint, to: Endpoint, plan: ProbePlan): Promise<ProbeCount | string> {
-    if (this.method !== 'nsenter') return 'the receiver cannot be seen from here';
+  private countDatagrams(from: Endpoint, to: Endpoint, plan: ProbePlan): Promise<ProbeCount | string> {
+    if (this.method !== 'nsenter') return Promise.resolve('the receiver cannot be seen from here');
+    // One flood at a time into a receiver: its kernel counts arrivals of all senders together, and two at once would each count for the other.
+    const before = this.floods.get(to) ?? Promise.resolve();
+    const mine = before.then(() => this.flood(from, to, plan));
+    this.floods.set(
+      to,
+      mine.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return mine;
+  }
+
+  private async flood(from: Endpoint, to: Endpoint, plan: ProbePlan): Promise<ProbeCount | string> {
     const receiver = to === clientEnd ? 'self' : this.seatOf(to).pid;
     const script = floodScript(this.ipOf(to), probePort, plan);
     const before = datagramsWithoutListener(receiver);

@@ -49,6 +49,7 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
       promises: {
         maxAttempts: facts?.promises?.maxAttempts ?? null,
         deadlineNs: deadlineMs === null ? null : deadlineMs * 1e6,
+        latenessNs: ((reader.meta('end') as { latenessMs?: number } | undefined)?.latenessMs ?? 0) * 1e6,
       },
       searchBudget: () => ({
         nowMs: () => performance.now(),

@@ -174,6 +174,11 @@ export class MemoryCluster implements Cluster, StatusSource {
 
   async setLinkRules(rules: readonly LinkRule[]): Promise<void> {
     await this.options.sleeper.sleep(actionMs.links);
+    // As the real ones do.
+    const gone = rules
+      .flatMap(({ from, to }) => [from, to])
+      .find((end) => end !== 'client' && !this.nodeIds().includes(end));
+    if (gone !== undefined) throw new Error(`There is no node ${gone} in this cluster.`);
     this.rules = rules;
   }
 

@@ -44,6 +44,7 @@ const noEnd: RunEnd = {
   canaryDeleted: [],
   canarySeenLive: [],
   peakMemoryBytes: 0,
+  latenessMs: 0,
 };
 
 /** Assembles the report. Reads every operation once. */

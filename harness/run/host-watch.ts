@@ -35,6 +35,8 @@ export class HostWatch {
   private lastWallMs: number;
   private timer: NodeJS.Timeout | null = null;
   private saidDisk = false;
+  /** How late a look was at worst, ms: what else ran here was held up as long. */
+  latenessMs = 0;
 
   constructor(options: HostWatchOptions) {
     this.options = options;
@@ -58,6 +60,7 @@ export class HostWatch {
     const wallMs = clock.wallMs();
     const passedMs = nowMs - this.lastMs;
     const steppedMs = wallMs - this.lastWallMs - passedMs;
+    this.latenessMs = Math.max(this.latenessMs, passedMs - hostLookMs);
     if (passedMs > hostLookMs + heldUpMs) onTrouble({ kind: 'held-up', fromMs: this.lastMs, toMs: nowMs });
     if (Math.abs(steppedMs) > clockStepMs) onTrouble({ kind: 'clock-step', atMs: nowMs, byMs: steppedMs });
     this.lastMs = nowMs;

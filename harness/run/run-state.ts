@@ -82,6 +82,8 @@ export class RunState {
   private readonly canarySeenLive: string[] = [];
   private readonly reasons: VerdictReason[] = [];
   private peakMemoryBytes = 0;
+  /** How late a timer here was at worst, ms. */
+  latenessMs: () => number = () => 0;
 
   constructor(
     settings: RunSettings,
@@ -200,6 +202,7 @@ export class RunState {
       canaryDeleted: this.canaryDeleted,
       canarySeenLive: this.canarySeenLive,
       peakMemoryBytes: this.peakMemoryBytes,
+      latenessMs: Math.ceil(this.latenessMs()),
     };
     await this.ledger.meta('end', end);
     await this.ledger.meta(

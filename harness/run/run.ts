@@ -113,6 +113,7 @@ function watchHost(state: RunState): HostWatch {
         unawaited(ledger.gap({ fromNs: clock.nsOf(trouble.fromMs), toNs: clock.nsOf(trouble.toMs), reason: text }));
     },
   });
+  state.latenessMs = () => host.latenessMs;
   host.start();
   return host;
 }

@@ -53,6 +53,8 @@ export interface RunEnd {
   /** Canary keys that the live check reported. */
   readonly canarySeenLive: readonly string[];
   readonly peakMemoryBytes: number;
+  /** How late a timer of the harness was at worst, ms. */
+  readonly latenessMs: number;
 }
 
 /** What a judgement comes to. */

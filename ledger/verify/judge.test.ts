@@ -259,6 +259,25 @@ describe('the cluster', () => {
       'attempts',
       'deadline',
     ]);
+    // A machine without time to spare is late with every timer, and that was measured.
+    const late = { ...promises, latenessNs: 1.5e9 };
+    expect(rulesOf({ ...good, extremes: { attempts: 3, durationNs: 63e9 } }, { promises: late })).toEqual([]);
+    expect(rulesOf({ ...good, extremes: { attempts: 3, durationNs: 64e9 } }, { promises: late })).toEqual(['deadline']);
+  });
+
+  it('is back with the first Healthy after the last heal, and must be so at the end', () => {
+    const recoveryBoundNs = 1e9;
+    const healed = fault('f', { injected: 100, confirmed: 200, healed: 300, 'heal-verified': 400 });
+    const notRecovered = (...changes: EpochChangeRow[]): readonly string[] =>
+      judgeRun(new MemorySource({ ...good, faults: healed, epochChanges: changes }), { ...options, recoveryBoundNs })
+        .notRecovered;
+    const down = epoch(200, 4, 4, { health: 'Degraded' });
+    const dip = epoch(5e9, 6, 4, { health: 'Degraded' });
+    expect(notRecovered(down, epoch(400, 5, 4))).toEqual([]);
+    expect(notRecovered(down, epoch(400, 5, 4), dip, epoch(6e9, 7, 4))).toEqual([]);
+    expect(notRecovered(epoch(50, 3, 3), dip, epoch(6e9, 7, 4))).toEqual([]);
+    expect(notRecovered(down, epoch(2e9, 5, 4))).toEqual([expect.stringContaining('took 2000 ms')]);
+    expect(notRecovered(down, epoch(400, 5, 4), dip)).toEqual(['Partition 4 is Degraded at the end.']);
   });
 });
 
