@@ -63,7 +63,7 @@ describe('one fault', () => {
       scenario([
         { at: 1_000, fault: 'client-partition', target: 'n5', durationMs: 12_000 },
         { at: 3_000, fault: 'scale-in', target: 'n5' },
-        { at: 6_000, fault: 'one-way-in', target: 'n1', durationMs: 2_000 },
+        { at: 6_000, fault: 'client-partition', target: 'n1', durationMs: 2_000 },
       ]),
     );
     const outcome = await play(made);
