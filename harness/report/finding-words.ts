@@ -91,10 +91,12 @@ export function whereNow(replicas: readonly ReplicaAnswer[]): string {
     const count = replicas.filter((replica) => replica.answer === answer).length;
     return count === 0 ? [] : [`${count} ${count === 1 ? 'holds' : 'hold'} ${words}`];
   });
-  const answered = silent.length === 0 ? '' : 'the ';
-  const those = plural(replicas.length - silent.length, 'replica');
-  const that = silent.length === 0 ? '' : ' that answered';
-  return `on none of ${answered}${those}${that}${held.length === 0 ? '' : ` (${listWords(held)})`}${silence}`;
+  const detail = `${held.length === 0 ? '' : ` (${listWords(held)})`}${silence}`;
+  const answered = replicas.length - silent.length;
+  if (silent.length === 0) return `on none of ${plural(answered, 'replica')}${detail}`;
+  return answered === 1
+    ? `not on the one replica that answered${detail}`
+    : `on none of the ${answered} replicas that answered${detail}`;
 }
 
 /** "at +0:12:03.120 by session 7 through n3 (epoch 9): absent". */
