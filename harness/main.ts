@@ -38,7 +38,7 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
     case 'check':
       return (await import('./commands/check-command.ts')).checkCommand(command.argv);
     case 'sim':
-      return (await import('./commands/sim-command.ts')).simCommand(command.argv);
+      return (await import('./commands/sim-command.ts')).simCommand(command.argv, interruption);
     case 'selftest':
       return (await import('./commands/sim-command.ts')).selfTestCommand(command.argv);
     case 'list':

@@ -22,6 +22,10 @@ export interface SweepCommand {
   readonly jobs: number;
   readonly stopAtFirst: boolean;
   readonly print: (line: string) => void;
+  /** Aborted: seeds under way are played to their end, no other is started. */
+  readonly interrupted?: AbortSignal;
+  /** What such a sweep ends with when no seed failed. */
+  readonly interruptedExitCode?: number;
 }
 
 /** A progress line at most this often, ms. */
@@ -49,6 +53,7 @@ export async function runSweepCommand(command: SweepCommand): Promise<number> {
     pins,
     jobs: command.jobs,
     stopAtFirst: command.stopAtFirst,
+    ...(command.interrupted === undefined ? {} : { interrupted: command.interrupted }),
     onPlayed: (now) => {
       for (; said < now.failures.length; said++) print(failureLine(now.failures[said] as SweepFailure));
       if (performance.now() - saidMs < progressEveryMs) return;
@@ -59,8 +64,9 @@ export async function runSweepCommand(command: SweepCommand): Promise<number> {
     },
   });
   sayTotals(totals, command.seeds, performance.now() - startedMs, print);
+  const ending = command.interrupted?.aborted === true ? (command.interruptedExitCode ?? 1) : 0;
   return totals.failures.length === 0
-    ? 0
+    ? ending
     : totals.failures.some(({ kind }) => kind === 'violated' || kind === 'invariant')
       ? 1
       : 3;

@@ -33,6 +33,8 @@ export interface SweepOptions {
   readonly jobs: number;
   /** Ends the sweep at the first failure. */
   readonly stopAtFirst: boolean;
+  /** Aborted: no further seed is started. */
+  readonly interrupted?: AbortSignal;
   readonly onPlayed?: (progress: SweepTotals) => void;
 }
 
@@ -87,7 +89,7 @@ export async function sweep(options: SweepOptions): Promise<SweepTotals> {
     .map((seed, index): SweepTask => ({ seed, pins: options.pins, isTwice: index % twiceEvery === 0 }))
     [Symbol.iterator]();
   const next = (): SweepTask | null => {
-    if (options.stopAtFirst && totals.failures.length > 0) return null;
+    if (options.interrupted?.aborted === true || (options.stopAtFirst && totals.failures.length > 0)) return null;
     const step = tasks.next();
     return step.done === true ? null : step.value;
   };

@@ -1,4 +1,5 @@
 /** `certify sim` and `certify selftest`: the simulator's command lines. A single seed ends in a ledger and the normal report. */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Table from 'cli-table3';
@@ -8,8 +9,11 @@ import { CounterexampleError, regressionsFolder } from '../../sim/counterexample
 import { drawOptions, type Pins, SimOptionError } from '../../sim/options.ts';
 import { UsageError } from '../errors.ts';
 import { parseDuration, parseInteger, parseSeed } from '../parse.ts';
+import { createHiddenFolder } from '../results.ts';
+import type { Interruption } from '../run/interruption.ts';
 import { randomSeed } from '../seed.ts';
 import { defaults } from '../settings.ts';
+import { exitCodeOf } from '../verdict.ts';
 import type { SimRunReply, SimRunTask } from './sim-run-thread.ts';
 
 const helpColumns = 110;
@@ -73,13 +77,16 @@ const simOptions = (parser: Argv) =>
       results: { ...word, default: defaults.results, describe: 'Folder of the results' },
     });
 
-export async function simCommand(argv: readonly string[]): Promise<number> {
+/** Plays what the words say. The first signal ends it: a run leaves nothing, a sweep says what it has come to. */
+export async function simCommand(argv: readonly string[], interruption: Interruption): Promise<number> {
   const options = await parsed(argv, simOptions, 'sim');
   if (options === null) return 0;
   const pins = pinsOf(options);
   const seed = options.seed === undefined ? null : parseSeed(options.seed);
   return asUsage(async () => {
     const traceFolder = join(options.results, 'traces');
+    if (options.replay !== undefined || options.shrink !== undefined)
+      interruption.early.addEventListener('abort', () => process.exit(exitCodeOf('interrupted')), { once: true });
     if (options.replay !== undefined) return runReplayCommand(options.replay, traceFolder, print);
     if (options.shrink !== undefined) {
       if (!/^[a-z0-9-]+$/.test(options.shrink))
@@ -102,7 +109,7 @@ export async function simCommand(argv: readonly string[]): Promise<number> {
       const chosen = seed ?? randomSeed();
       // What makes no sense is said here, before a thread starts.
       drawOptions(chosen, pins);
-      return oneSeed(chosen, pins, options.results);
+      return oneSeed(chosen, pins, options.results, interruption.early);
     }
     const seeds = parseInteger(options.seeds, '--seeds', 1, 10_000_000);
     return runSweepCommand({
@@ -112,6 +119,8 @@ export async function simCommand(argv: readonly string[]): Promise<number> {
       jobs: parseInteger(options.jobs, '--jobs', 1, 64),
       stopAtFirst: options['stop-at-first'],
       print,
+      interrupted: interruption.early,
+      interruptedExitCode: exitCodeOf('interrupted'),
     });
   });
 }
@@ -151,19 +160,32 @@ const nurseryMb = 192;
 const heapMb = 6_144;
 
 /** Plays one seed in a thread of its own, with room for the objects of hours. Resolves with the exit code. */
-function oneSeed(seed: number, pins: Pins, resultsDir: string): Promise<number> {
+async function oneSeed(seed: number, pins: Pins, resultsDir: string, interrupted: AbortSignal): Promise<number> {
+  // The run gets its folder once it is told in full; one that is broken off leaves nothing.
+  const unfinished = createHiddenFolder(resultsDir);
   const worker = new Worker(new URL('./sim-run-thread.ts', import.meta.url), {
-    workerData: { seed, pins, resultsDir, colour: process.stdout.isTTY === true } satisfies SimRunTask,
+    workerData: { seed, pins, resultsDir, unfinished, colour: process.stdout.isTTY === true } satisfies SimRunTask,
     resourceLimits: { maxYoungGenerationSizeMb: nurseryMb, maxOldGenerationSizeMb: heapMb },
   });
-  return new Promise((resolve, reject) => {
-    worker.on('message', (message: SimRunReply) => {
-      if (message.kind === 'line') print(message.line);
-      else resolve(message.exitCode);
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      worker.on('message', (message: SimRunReply) => {
+        if (message.kind === 'line') print(message.line);
+        else resolve(message.exitCode);
+      });
+      worker.once('error', reject);
+      worker.once('exit', (code) => reject(new Error(`the simulator's thread ended with code ${code} and no verdict`)));
+      const stop = (): void => {
+        print('Interrupted: the run is broken off, and leaves nothing.');
+        resolve(exitCodeOf('interrupted'));
+      };
+      interrupted.addEventListener('abort', stop, { once: true });
+      if (interrupted.aborted) stop();
     });
-    worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`the simulator's thread ended with code ${code} and no verdict`)));
-  });
+  } finally {
+    await worker.terminate();
+    rmSync(unfinished, { recursive: true, force: true });
+  }
 }
 
 const selfTestOptions = (parser: Argv) =>

@@ -1,5 +1,5 @@
 /** The thread of `certify sim --seed N`: one simulated run, its ledger, and the judgement and report of any other run. */
-import { renameSync, rmSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { formatSchedule } from '../../chaos/schedule-file.ts';
@@ -12,7 +12,7 @@ import { playSim, runTagOf } from '../../sim/run-seed.ts';
 import { replayCommand } from '../../sim/sweep.ts';
 import { currentHost } from '../assemble/head-part.ts';
 import { judgeFolder } from '../judge-folder.ts';
-import { createHiddenFolder, createRunFolder, type RunFolder, runIdOf, writeVerdict, writeWhole } from '../results.ts';
+import { createRunFolder, runIdOf, writeVerdict, writeWhole } from '../results.ts';
 import { zaris } from '../systems/zaris.ts';
 import type { VerdictReason } from '../verdict.ts';
 
@@ -20,6 +20,8 @@ export interface SimRunTask {
   readonly seed: number;
   readonly pins: Pins;
   readonly resultsDir: string;
+  /** Where the ledger is until the run is told in full; whoever gave it removes it. */
+  readonly unfinished: string;
   readonly colour: boolean;
 }
 
@@ -31,38 +33,31 @@ const port = present(parentPort, 'a parent thread');
 const print = (line: string): void => port.postMessage({ kind: 'line', line } satisfies SimRunReply);
 
 /** Plays one seed, writes its ledger, and judges that as any other run's. */
-async function simRun({ seed, pins, resultsDir, colour }: SimRunTask): Promise<number> {
+async function simRun({ seed, pins, resultsDir, unfinished, colour }: SimRunTask): Promise<number> {
   const startedMs = performance.now();
   const options = drawOptions(seed, pins);
   print(`Seed ${seed}: ${describeOptions(options)}`);
-  // The run gets its folder once it is told in full; one that is broken off leaves nothing.
-  const unfinished = createHiddenFolder(resultsDir);
   const ledger = join(unfinished, 'ledger.sqlite');
-  let played: SimPlayed;
-  let folder: RunFolder;
   const runId = runIdOf(Date.now(), seed, process.pid);
+  const feed = await LedgerFeed.open(ledger, runTagOf(seed));
+  let played: SimPlayed;
   try {
-    const feed = await LedgerFeed.open(ledger, runTagOf(seed));
-    try {
-      played = await playSim({ seed, options, checkers: true, sink: feed });
-      print(playedLine(played));
-      await feed.finish(played, {
-        runId,
-        settings: settingsOf(seed, options, pins),
-        host: currentHost(),
-        build: 'this working tree',
-        reasons: reasonsOf(played),
-        contract: contractOf(options),
-      });
-    } finally {
-      await feed.abandon();
-    }
-    folder = createRunFolder(resultsDir, runId);
-    writeWhole(folder.schedule, `${formatSchedule(played.schedule)}\n`);
-    renameSync(ledger, folder.ledger);
+    played = await playSim({ seed, options, checkers: true, sink: feed });
+    print(playedLine(played));
+    await feed.finish(played, {
+      runId,
+      settings: settingsOf(seed, options, pins),
+      host: currentHost(),
+      build: 'this working tree',
+      reasons: reasonsOf(played),
+      contract: contractOf(options),
+    });
   } finally {
-    rmSync(unfinished, { recursive: true, force: true });
+    await feed.abandon();
   }
+  const folder = createRunFolder(resultsDir, runId);
+  writeWhole(folder.schedule, `${formatSchedule(played.schedule)}\n`);
+  renameSync(ledger, folder.ledger);
   const judged = judgeFolder(folder.path, colour);
   writeVerdict(folder, { runId, verdict: judged.verdict, exitCode: judged.exitCode, headline: judged.headline });
   for (const line of judged.lines) print(line);
