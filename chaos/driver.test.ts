@@ -61,10 +61,11 @@ describe('one fault', () => {
   it('a node that is removed for good falls out of the rules that stand and of those to come', async () => {
     const made = world(
       scenario([
-        { at: 1_000, fault: 'client-partition', target: 'n5', durationMs: 12_000 },
+        { at: 1_000, fault: 'isolate', target: 'n1', durationMs: 12_000 },
         { at: 3_000, fault: 'scale-in', target: 'n5' },
         { at: 6_000, fault: 'client-partition', target: 'n1', durationMs: 2_000 },
       ]),
+      { nodeCount: 9 },
     );
     const outcome = await play(made);
     expect(outcome.environmentErrors).toEqual([]);
