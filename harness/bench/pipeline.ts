@@ -113,7 +113,7 @@ export async function benchPipeline(context: BenchContext): Promise<void> {
   context.print(
     `One client process, one node (rf 1: one copy, no promise), one connection, ${inFlight} under way, values of ${valueBytes} bytes; ${plan.rounds} rounds of ${plan.measureMs / 1000} s. CPU: client + server, per operation.`,
   );
-  context.print(`  bare echo of ${echoBytes}-byte frames, one write per turn: ${describe(samples.echo)}`);
+  context.print(`  bare echo of ${echoBytes}-byte frames, batched in the same way: ${describe(samples.echo)}`);
   context.print(`  get:      ${describe(samples.get)}, ${shareOf(samples.get, samples.echo)} of the echo`);
   context.print(`  put rf 1: ${describe(samples.put)}, ${shareOf(samples.put, samples.echo)} of the echo`);
 }
