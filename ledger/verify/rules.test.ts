@@ -212,6 +212,29 @@ describe('versions as witness', () => {
     ).toEqual([]);
   });
 
+  it('finds a read that shows a delete before it was invoked, and lets absences of one stretch say what they like', () => {
+    // The read was over before the delete began, and yet it names the delete's version.
+    expect(
+      rules(
+        read(-3, 13, null, v(3)),
+        ok('write', 7, 14, v(2)),
+        read(8, 28, 2, v(2)),
+        ok('delete', 18, 36, v(3)),
+        read(49, 52, null, v(3)),
+      ),
+    ).toEqual(['not-linearizable/version-witness']);
+    // A new primary may have looked through less of its log than the one before.
+    expect(
+      rules(
+        ok('write', 0, 10, v(2)),
+        ok('delete', 20, 30, v(3)),
+        read(40, 50, null, v(9)),
+        read(60, 70, null, v(5)),
+        fail('delete', 80, 90, { why: 0, ...v(4) }),
+      ),
+    ).toEqual([]);
+  });
+
   it('finds an absence between two versions that nothing explains', () => {
     expect(
       rules(

@@ -248,7 +248,7 @@ export class VersionWitness implements WitnessView {
       const at = this.position[i] as number;
       // A refused condition says which version it met, not whether that had expired since.
       const ceiling = analysis.isConditionWithVersion(i) ? at + 1 : at;
-      if (at === at && ceiling < floor && !flagged.has(i) && !this.isOneAbsence(at, floor))
+      if (at === at && ceiling < floor && !flagged.has(i) && (this.madeAbsence(i, at) || !this.isOneAbsence(at, floor)))
         this.reportOrder(analysis, i, highest, report);
     }
   }
@@ -260,6 +260,11 @@ export class VersionWitness implements WitnessView {
   private isOneAbsence(at: number, floor: number): boolean {
     for (let rank = at >> 2; rank <= floor >> 2; rank++) if (this.states[rank] !== stateCode.absent) return false;
     return true;
+  }
+
+  /** The delete behind an absence: its version is that of an entry, and whoever looked that far before it was invoked saw what was not there yet. */
+  private madeAbsence(i: number, at: number): boolean {
+    return at % 4 === 0 && this.effectRows[at >> 2] === i;
   }
 
   private reportOrder(analysis: KeyAnalysis, i: number, earlier: number, report: Report): void {
