@@ -41,12 +41,15 @@ export interface RecordedOperation {
   readonly canary: boolean;
 }
 
+/** An operation whose end is known. */
+export type EndedOperation = RecordedOperation & { readonly returnNs: number; readonly completion: Completion };
+
 /**
  * Takes a history row by row while the run goes on, so that the memory of a run of hours stays flat. Rows of operations come in the
  * order in which they ended; those that never ended come from {@link SimHistory.recorded} afterwards.
  */
 export interface HistorySink {
-  ended(operation: RecordedOperation & { readonly returnNs: number; readonly completion: Completion }): void;
+  ended(operation: EndedOperation): void;
   finalRead(row: FinalReadRow): void;
   replicaRead(row: ReplicaReadRow): void;
   retire(row: RetireRow): void;
@@ -133,7 +136,7 @@ export class SimHistory implements HistorySource {
     }
     if (sink === null) return;
     this.open.delete(operationId);
-    sink.ended({ ...slot, returnNs, completion });
+    sink.ended(slot as EndedOperation);
   }
 
   finalRead(row: FinalReadRow): void {

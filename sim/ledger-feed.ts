@@ -8,7 +8,7 @@
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
 import type { DigestRow, FinalReadRow, ReplicaReadRow, RetireRow } from '../ledger/rows.ts';
-import type { HistorySink, RecordedOperation } from './history.ts';
+import type { EndedOperation, HistorySink, RecordedOperation } from './history.ts';
 import type { SimPlayed } from './job.ts';
 
 /** Rows that gather before they go to the writer together: each trip costs both threads. */
@@ -29,12 +29,13 @@ export interface SimLedgerFacts {
   readonly reasons: readonly { readonly verdict: string; readonly reason: string }[];
 }
 
-type EndedOperation = Parameters<HistorySink['ended']>[0];
-
 export class LedgerFeed implements HistorySink {
   private readonly ledger: Ledger;
   private failure: Error | null = null;
-  private gathered: ((ledger: Ledger) => Promise<void>)[] = [];
+  private operations: EndedOperation[] = [];
+  private others: ((ledger: Ledger) => Promise<void>)[] = [];
+  /** Rows that are committed together share a promise. */
+  private watched: Promise<void> | null = null;
   private readonly readBackKeys = new Set<string>();
   private readonly replicas = { asked: 0, answered: 0 };
 
@@ -48,9 +49,7 @@ export class LedgerFeed implements HistorySink {
   }
 
   ended(operation: EndedOperation): void {
-    const { session, completion, invokeNs, returnNs } = operation;
-    const outcome = { session, completion, invokeNs, returnNs };
-    this.gather((ledger) => ledger.ended(intentOf(operation), outcome));
+    if (this.operations.push(operation) >= rowsPerBatch) this.handIn();
   }
 
   finalRead(row: FinalReadRow): void {
@@ -111,17 +110,21 @@ export class LedgerFeed implements HistorySink {
   }
 
   private gather(put: (ledger: Ledger) => Promise<void>): void {
-    if (this.gathered.push(put) >= rowsPerBatch) this.handIn();
+    if (this.others.push(put) >= rowsPerBatch) this.handIn();
   }
 
   private handIn(): void {
-    const { gathered, ledger } = this;
-    this.gathered = [];
-    for (const put of gathered) this.put(put(ledger));
+    const { operations, others, ledger } = this;
+    this.operations = [];
+    this.others = [];
+    for (const operation of operations) this.put(ledger.ended(intentOf(operation), operation));
+    for (const put of others) this.put(put(ledger));
   }
 
   /** Rows are not waited for one by one: the first that failed ends the run. */
   private put(row: Promise<void>): void {
+    if (row === this.watched) return;
+    this.watched = row;
     row.catch((error: unknown) => (this.failure ??= error as Error));
   }
 

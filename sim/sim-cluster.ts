@@ -19,6 +19,7 @@ import { clientEndpoint } from '../chaos/partitions.ts';
 import { statusOfView } from '../harness/systems/zaris-status.ts';
 import type { AdminCommand } from '../zaris/model/client-wire.ts';
 import { type NodeId, nodeId as asNodeId } from '../zaris/model/ids.ts';
+import type { RaftConfig } from '../zaris/model/raft-wire.ts';
 import type { Node } from '../zaris/node/node.ts';
 import type { Turns } from './turns.ts';
 import type { World } from './world.ts';
@@ -40,15 +41,33 @@ export function controlLeader(world: World): Node | null {
   return best;
 }
 
+interface KnownStatus {
+  readonly revision: number;
+  readonly config: RaftConfig;
+  readonly leader: NodeId | null;
+  readonly status: SystemStatus;
+}
+
+/** What a node's state said when it was asked last: chaos asks more often than anything changes. */
+const knownStatuses = new WeakMap<Node, KnownStatus>();
+
 /** Status by the control leader; null while there is none. */
 export function statusOf(world: World): SystemStatus | null {
-  const leader = controlLeader(world);
-  if (leader === null || leader.planes.control.state.mapVersion === 0) return null;
-  const status = statusOfView(leader.view(), world.nowMs);
+  const node = controlLeader(world);
+  if (node === null || node.planes.control.state.mapVersion === 0) return null;
+  const { state, raft, leader } = node.planes.control;
+  const { config } = raft;
+  const { revision } = state;
+  const known = knownStatuses.get(node);
+  if (known !== undefined && known.revision === revision && known.config === config && known.leader === leader)
+    return { ...known.status, atMs: world.nowMs };
+  const view = statusOfView(node.view(), world.nowMs);
   // A voter whose disk was wiped still counts for every majority until it is replaced; the view, which compares disks, leaves it out.
-  const { voters } = leader.planes.control.raft.config;
+  const { voters } = config;
   const voterDisks = Object.fromEntries(voters.map(({ nodeId, diskId }) => [nodeId, diskId]));
-  return { ...status, voters: voters.map(({ nodeId }) => nodeId), voterDisks };
+  const status = { ...view, voters: voters.map(({ nodeId }) => nodeId), voterDisks };
+  knownStatuses.set(node, { revision, config, leader, status });
+  return status;
 }
 
 /** Hands events on to whoever subscribed, and tells that somebody may go on. */
