@@ -6,7 +6,7 @@
  * broke, a seed would stop replaying the run that it named. Not for secrets.
  */
 
-const rotateLeft = (x: number, k: number): number => ((x << k) | (x >>> (32 - k))) >>> 0;
+const rotateLeft = (x: number, k: number): number => (x << k) | (x >>> (32 - k));
 
 function hashLabel(seed: number, label: string): number {
   let hash = (seed ^ 0x811c9dc5) >>> 0;
@@ -18,6 +18,7 @@ function hashLabel(seed: number, label: string): number {
 
 /** A deterministic stream of numbers; same seed, same stream. */
 export class Prng {
+  /** The state as signed 32-bit numbers: the bits are the same, and the engine keeps them in place. */
   private a: number;
   private b: number;
   private c: number;
@@ -34,7 +35,7 @@ export class Prng {
       z = Math.imul(z, 0x21f0aaad);
       z ^= z >>> 15;
       z = Math.imul(z, 0x735a2d97);
-      return (z ^ (z >>> 15)) >>> 0;
+      return z ^ (z >>> 15);
     };
     this.a = splitmix();
     this.b = splitmix();
@@ -49,14 +50,14 @@ export class Prng {
 
   /** Integer in [0, 2^32). */
   uint32(): number {
-    const result = Math.imul(rotateLeft(Math.imul(this.b, 5) >>> 0, 7), 9) >>> 0;
-    const t = (this.b << 9) >>> 0;
-    this.c = (this.c ^ this.a) >>> 0;
-    this.d = (this.d ^ this.b) >>> 0;
-    this.b = (this.b ^ this.c) >>> 0;
-    this.a = (this.a ^ this.d) >>> 0;
-    this.c = (this.c ^ t) >>> 0;
-    this.d = rotateLeft(this.d, 11);
+    const { b } = this;
+    const result = Math.imul(rotateLeft(Math.imul(b, 5), 7), 9) >>> 0;
+    const c = this.c ^ this.a;
+    const d = this.d ^ b;
+    this.b = b ^ c;
+    this.a ^= d;
+    this.c = c ^ (b << 9);
+    this.d = rotateLeft(d, 11);
     return result;
   }
 

@@ -322,8 +322,8 @@ export class World {
       return;
     }
     this.onStep?.(node, event, effects);
-    const waiting = running.persisting ? [] : running.queue.splice(0);
-    this.release(node, running, waiting.length === 0 ? effects : [...waiting, ...effects]);
+    const isFree = !running.persisting && running.queue.length > 0;
+    this.release(node, running, isFree ? [...running.queue.splice(0), ...effects] : effects);
   }
 
   /** Carries out effects in order; behind a persist the ordered ones wait for it, the others pass. */
