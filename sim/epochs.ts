@@ -27,7 +27,10 @@ function memberOf(text: unknown): { node: string; incarnation: number } | null {
 
 /** Two nodes tell the same of an epoch. */
 const isSameEdge = (a: Notice, b: Notice): boolean =>
-  a.name === b.name && ['term', 'primary', 'inSync'].every((field) => a.fields[field] === b.fields[field]);
+  a.name === b.name &&
+  a.fields['term'] === b.fields['term'] &&
+  a.fields['primary'] === b.fields['primary'] &&
+  a.fields['inSync'] === b.fields['inSync'];
 
 export class EpochRecorder {
   private readonly world: World;

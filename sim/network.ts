@@ -56,7 +56,8 @@ export class Network {
   private ruleCuts = new Set<string>();
   private resets = new Set<string>();
   private weak = new Map<string, Weakness>();
-  private readonly lastDelivery = new Map<string, Map<string | number, number>>();
+  /** By sender and receiver, or connection. */
+  private readonly lastDelivery = new Map<string, Map<string | number, { atMs: number }>>();
 
   constructor(options: NetworkOptions, random: Prng) {
     this.options = options;
@@ -194,8 +195,12 @@ export class Network {
       mine = new Map();
       this.lastDelivery.set(from, mine);
     }
-    const ordered = Math.max(atMs, mine.get(to) ?? 0);
-    mine.set(to, ordered);
-    return ordered;
+    const last = mine.get(to);
+    if (last === undefined) {
+      mine.set(to, { atMs });
+      return atMs;
+    }
+    if (atMs > last.atMs) last.atMs = atMs;
+    return last.atMs;
   }
 }

@@ -3,10 +3,11 @@ import type { PartitionId } from '../../zaris/model/ids.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
 import type { Checker, CheckerContext, Stepped } from './context.ts';
 
-/** Positions remembered per partition. */
+/** Positions remembered per partition, by the low bits of their seq: a power of two. */
 const remembered = 4_096;
 
 interface Seen {
+  readonly seq: number;
   readonly term: number;
   readonly dataLossNumber: number;
   readonly digest: number;
@@ -17,7 +18,7 @@ interface Seen {
 
 export class DigestChecker implements Checker {
   private readonly context: CheckerContext;
-  private readonly known = new Map<PartitionId, Map<number, Seen>>();
+  private readonly known: (Seen | undefined)[][] = [];
 
   constructor(context: CheckerContext) {
     this.context = context;
@@ -26,19 +27,22 @@ export class DigestChecker implements Checker {
   copyMoved(step: Stepped, partition: PartitionId, replica: Replica): void {
     const { store, dataLossNumber } = replica;
     const { applied, digest } = store;
-    let mine = this.known.get(partition);
-    if (mine === undefined) this.known.set(partition, (mine = new Map()));
-    const first = mine.get(applied.seq);
-    for (let seen = first; seen !== undefined; seen = seen.other) {
-      if (seen.term !== applied.term || seen.dataLossNumber !== dataLossNumber) continue;
+    const { seq, term } = applied;
+    const mine = (this.known[partition] ??= new Array<Seen | undefined>(remembered).fill(undefined));
+    const place = seq & (remembered - 1);
+    const first = mine[place];
+    // A copy far behind: nothing is remembered of where it is.
+    if (first !== undefined && first.seq > seq && first.dataLossNumber >= dataLossNumber) return;
+    const known = first?.seq === seq ? first : undefined;
+    for (let seen = known; seen !== undefined; seen = seen.other) {
+      if (seen.term !== term || seen.dataLossNumber !== dataLossNumber) continue;
       if (seen.digest !== digest)
         this.context.breach(
           step.processName,
-          `partition ${partition}: differs from ${seen.where} at the same position (${applied.term}, ${applied.seq})`,
+          `partition ${partition}: differs from ${seen.where} at the same position (${term}, ${seq})`,
         );
       return;
     }
-    mine.set(applied.seq, { term: applied.term, dataLossNumber, digest, where: step.processName, other: first });
-    if (mine.size > remembered) mine.delete(mine.keys().next().value as number);
+    mine[place] = { seq, term, dataLossNumber, digest, where: step.processName, other: known };
   }
 }
