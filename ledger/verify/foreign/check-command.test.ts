@@ -77,6 +77,21 @@ describe('runCheck', () => {
     });
   });
 
+  it('refuses JSON that no other reader would take', async () => {
+    const json = { format: 'jepsen-json', model: 'cas-register' };
+    const event = '{"process":0,"type":"invoke","f":"write","value":3}';
+    expect(await check(`[${event}]`, json)).toMatchObject({ exitCode: 0 });
+    expect(await check(`[${event},\n]`, json)).toMatchObject({
+      exitCode: 64,
+      json: { error: expect.stringContaining('line 2: a comma stands before the end of the array') },
+    });
+    const deep = `[${event.replace('3', '['.repeat(100_000) + ']'.repeat(100_000))}]`;
+    expect(await check(deep, json)).toMatchObject({
+      exitCode: 64,
+      json: { error: expect.stringContaining('nested more than 512 deep') },
+    });
+  });
+
   it('refuses bytes that are no text', async () => {
     const output = await check(Uint8Array.from([0xff, 0xfe, 0x00]), { format: 'kv-log', model: 'kv' });
     expect(output).toMatchObject({ exitCode: 64, json: { error: expect.stringContaining('UTF-8') } });
@@ -125,6 +140,36 @@ describe('chist', () => {
     [chist([[0, 1, 0, 5, -1, 9, -1]]), 'an outcome but no return'],
   ])('refuses a damaged file (%#)', async (bytes, reason) => {
     expect(await check(bytes, bulk)).toMatchObject({ exitCode: 64, json: { error: expect.stringContaining(reason) } });
+  });
+
+  it('refuses values and times that would be rounded: two values would be one', async () => {
+    const bytes = chist([
+      [0, 1, 0, 7, -1, 1, 2],
+      [0, 0, 0, -1, 7, 3, 4],
+    ]);
+    bytes.writeBigInt64LE(2n ** 53n + 1n, 32 + 16);
+    bytes.writeBigInt64LE(2n ** 53n, 32 + 48 + 24);
+    expect(await check(bytes, bulk)).toMatchObject({
+      exitCode: 64,
+      json: { error: expect.stringContaining('record 1: a value is not below 2^53') },
+    });
+    const late = chist([[0, 1, 0, 7, -1, 1, 2]]);
+    late.writeBigInt64LE(2n ** 62n, 32 + 40);
+    expect(await check(late, bulk)).toMatchObject({ exitCode: 64 });
+  });
+
+  it('is unknown when the header names more keys than memory holds, before it takes any', async () => {
+    expect(await check(chist([[0, 1, 0, 7, -1, 1, 2]], 2 ** 32 - 1), bulk)).toMatchObject({
+      exitCode: 3,
+      json: { verdict: 'unknown', reason: expect.stringContaining('4294967295 keys') },
+    });
+  });
+
+  it('refuses a folder', async () => {
+    expect(await runCheck({ file: folder, ...bulk })).toMatchObject({
+      exitCode: 64,
+      json: { error: `${folder} cannot be read: EISDIR` },
+    });
   });
 
   it('is unknown when the columns would not fit', async () => {

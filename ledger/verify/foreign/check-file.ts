@@ -10,7 +10,7 @@ import { groupsOf, judgeKeys } from '../search/judge-keys.ts';
 import { casKind, failedStatus, readKind, unknownStatus } from '../search/register-history.ts';
 import { judgeCasRegister, toJudgement } from './cas-register.ts';
 import type { ByteSource, ChistHistory } from './chist.ts';
-import { chistBytesPerOperation, readChist, readChistHeader } from './chist.ts';
+import { chistBytesPerKey, chistBytesPerOperation, readChist, readChistHeader } from './chist.ts';
 import { judgeCounter } from './counter.ts';
 import { EdnReader } from './edn.ts';
 import { readEtcdLog } from './etcd-log.ts';
@@ -186,14 +186,14 @@ function judgeChistFile(path: string, initial: Value, budget: SearchBudget, memo
   try {
     const source: ByteSource = {
       size: fstatSync(file).size,
-      read: (into, position) => readFully(file, into, position),
+      read: (into, position) => useFile(path, () => readFully(file, into, position)),
     };
-    const { operations } = readChistHeader(source);
+    const { operations, keys } = readChistHeader(source);
     if (initial !== null && typeof initial !== 'number')
       throw new UserError('--initial must be nil or a number for format chist');
-    const neededBytes = operations * chistBytesPerOperation;
+    const neededBytes = operations * chistBytesPerOperation + keys * chistBytesPerKey;
     if (neededBytes > memoryBytes) {
-      const need = `${Math.ceil(neededBytes / 1024 / 1024)} MiB for ${operations} operations`;
+      const need = `${Math.ceil(neededBytes / 1024 / 1024)} MiB for ${operations} operations on ${keys} keys`;
       return { judgement: { verdict: 'unknown', keys: 0, reason: `out of memory budget: ${need}` }, operations };
     }
     const chist = readChist(source);
@@ -251,6 +251,7 @@ function useFile<T>(path: string, use: () => T): T {
   try {
     return use();
   } catch (error) {
+    if (error instanceof UserError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new UserError(`${path} cannot be read: ${code}`);
   }

@@ -18,6 +18,9 @@ const recordsPerChunk = 16_384;
 /** Bytes that the columns take for each operation, its place in the order by key included. */
 export const chistBytesPerOperation = 2 + 4 * 8 + 3 * 4;
 
+/** Bytes for each key of the header, also one without operations: its count, its start and its place. */
+export const chistBytesPerKey = 3 * 4;
+
 /** Something to read from at a place; a file, or bytes in memory. */
 export interface ByteSource {
   readonly size: number;
@@ -114,6 +117,8 @@ function checkRecord(history: RegisterHistory, operation: number, record: number
   const status = history.status[operation]!;
   const invoke = history.invoke[operation]!;
   const complete = history.complete[operation]!;
+  const a = history.a[operation]!;
+  const b = history.b[operation]!;
   // The record's number stands in for the line.
   const refuse = (reason: string): never => {
     throw new UserError(`record ${record + 1}: ${reason}`);
@@ -121,6 +126,9 @@ function checkRecord(history: RegisterHistory, operation: number, record: number
   if (kind > casKind) refuse(`kind ${kind} is none of 0 (read), 1 (write), 2 (compare-and-set)`);
   if (status > unknownStatus) refuse(`status ${status} is none of 0 (ok), 1 (failed), 2 (unknown)`);
   if (status === failedStatus && kind !== casKind) refuse('only a compare-and-set can have failed');
+  // Rounded, two different values would be one.
+  if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b)) refuse('a value is not below 2^53');
+  if (!Number.isSafeInteger(invoke) || !Number.isSafeInteger(complete)) refuse('a time is not below 2^53');
   if (status === unknownStatus) history.complete[operation] = Infinity;
   else if (complete < invoke)
     refuse(complete < 0 ? 'it has an outcome but no return' : 'it returns before it is invoked');

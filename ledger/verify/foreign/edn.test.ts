@@ -40,6 +40,17 @@ describe('EdnReader', () => {
     ]);
   });
 
+  it('keeps decimals apart that a double would round to the same number', () => {
+    const [first, second, third] = readAll('0.1234567890123456789M 0.1234567890123456788M 1e400');
+    expect(new Set([first, second, third]).size).toBe(3);
+    expect(readAll('0.5 0.50M 0.30000000000000004')).toEqual(['1: 0.5', '1: 0.5', '1: 0.30000000000000004']);
+  });
+
+  it('refuses a map that says something twice', () => {
+    expect(failure('\n{:process 0, :process 1}').message).toBe('line 2: a map has the key :process twice');
+    expect(readAll('{:a 1, "a" 2}')).toEqual(['1: {"a" 2, :a 1}']);
+  });
+
   it('passes over comments, discarded forms, commas, CRLF and a byte-order mark', () => {
     expect(readAll('\ufeff; first\r\n1 ; c ] }\n#_ {:x [1 2]} #_#_ 8 9 2,3;end')).toEqual(['2: 1', '3: 2', '3: 3']);
     expect(readAll('[1 #_2 3 #_4]')).toEqual(['1: [1 3]']);

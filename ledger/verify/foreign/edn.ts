@@ -8,7 +8,7 @@
 
 import { UserError } from './user-error.ts';
 import type { Value } from './value.ts';
-import { Keyword, Sym, Tagged, ValueMap, ValueSet } from './value.ts';
+import { Keyword, Sym, Tagged, ValueMap, ValueSet, valueText } from './value.ts';
 
 /** Nesting beyond this is refused, so that a hostile file cannot exhaust the stack. */
 const maxDepth = 512;
@@ -24,6 +24,8 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '"',
   "'": "'",
 };
+/** Digits up to which two different decimals are two different doubles. */
+const exactDigits = 15;
 const integer = /^[+-]?\d+N?$/;
 const decimal = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?$/;
 
@@ -174,6 +176,7 @@ export class EdnReader {
     if (items.length % 2 !== 0) throw new UserError('a map has a key without a value', line);
     const entries: [Value, Value][] = [];
     for (let index = 0; index < items.length; index += 2) entries.push([items[index]!, items[index + 1]!]);
+    refuseRepeatedKeys(entries, line);
     return new ValueMap(entries);
   }
 
@@ -265,7 +268,13 @@ export class EdnReader {
       const number = Number(digits);
       return Number.isSafeInteger(number) ? number + 0 : BigInt(digits);
     }
-    if (decimal.test(text)) return Number(text.replace(/M$/, ''));
+    if (decimal.test(text)) {
+      const plain = text.replace(/M$/, '');
+      const number = Number(plain);
+      // Rounded, two different decimals would be one: such a one stays as it is written.
+      const isExact = String(number) === plain || plain.replace(/\D/g, '').length <= exactDigits;
+      if (Number.isFinite(number) && isExact) return number;
+    }
     return new Sym(text);
   }
 
@@ -285,5 +294,14 @@ export class EdnReader {
     let known = this.keywords.get(name);
     if (known === undefined) this.keywords.set(name, (known = new Keyword(name)));
     return known;
+  }
+}
+
+/** Keywords of one reader are the same object, so identity finds what a hostile map repeats among plain keys. */
+function refuseRepeatedKeys(entries: readonly (readonly [Value, Value])[], line: number): void {
+  const seen = new Set<Value>();
+  for (const [key] of entries) {
+    if (seen.has(key)) throw new UserError(`a map has the key ${valueText(key)} twice`, line);
+    seen.add(key);
   }
 }

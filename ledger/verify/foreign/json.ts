@@ -7,6 +7,9 @@ import { UserError } from './user-error.ts';
 import type { Value } from './value.ts';
 import { ValueMap } from './value.ts';
 
+/** Nesting beyond this is refused, so that a hostile file cannot exhaust the stack. */
+const maxDepth = 512;
+
 /** The elements of the array, or the objects one after another, each with the line on which it starts. */
 export function* readJsonElements(text: string): Generator<{ readonly value: Value; readonly line: number }> {
   const scanner = new Scanner(text);
@@ -21,6 +24,7 @@ export function* readJsonElements(text: string): Generator<{ readonly value: Val
       if (char === ',') {
         scanner.at++;
         scanner.skipBlank();
+        if (text[scanner.at] === ']') scanner.fail('a comma stands before the end of the array');
       } else if (char !== ']' && char !== undefined) scanner.fail('a comma is missing between two elements');
     }
     const next = text[scanner.at];
@@ -82,8 +86,9 @@ class Scanner {
         this.skipString(line);
         if (depth === 0) return;
         this.at--;
-      } else if (char === '{' || char === '[') depth++;
-      else if (char === '}' || char === ']') {
+      } else if (char === '{' || char === '[') {
+        if (++depth > maxDepth) this.fail(`values are nested more than ${maxDepth} deep`);
+      } else if (char === '}' || char === ']') {
         if (depth === 0) return;
         if (--depth === 0) {
           this.at++;

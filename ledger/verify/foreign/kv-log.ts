@@ -4,7 +4,7 @@
  */
 
 import { EdnReader } from './edn.ts';
-import type { ForeignHistory } from './history.ts';
+import type { ForeignHistory, ForeignOperation } from './history.ts';
 import { EventPairing } from './history.ts';
 import { forEachLine } from './lines.ts';
 import { UserError } from './user-error.ts';
@@ -21,6 +21,7 @@ export function readKvLog(text: string): ForeignHistory {
     addEvent(pairing, form.value, line);
   });
   if (pairing.operations.length === 0) throw new UserError('the file holds no event of this format');
+  for (const operation of pairing.operations) checkAgreement(operation);
   return pairing.without(({ outcome }) => outcome === 'fail');
 }
 
@@ -42,4 +43,10 @@ function addEvent(pairing: EventPairing, map: ValueMap, line: number): void {
   const needsText = f === 'get' ? type === 'ok' : type === 'invoke';
   if (needsText && typeof value !== 'string') throw new UserError(`:${type} :${f} needs a string as :value`, line);
   pairing.add({ process: String(process), type, f, key, value, line });
+}
+
+/** A completed put or append repeats its invocation's value, where it has one. */
+function checkAgreement({ f, input, output, invokeLine, completeLine }: ForeignOperation): void {
+  if (f === 'get' || output === undefined || output === null || output === input) return;
+  throw new UserError(`the value differs from the invocation's, of line ${invokeLine}`, completeLine);
 }

@@ -10,6 +10,13 @@ const event = (process: number, type: string, f: string, key: string, value: str
 const judge = (text: string) => judgeKv(readKvLog(text).operations, unlimitedBudget());
 
 describe('kv-log', () => {
+  it('refuses a completion that repeats another value than its invocation', () => {
+    const lines = [event(0, 'invoke', 'put', 'a', 'x'), event(0, 'ok', 'put', 'a', 'y')];
+    expect(() => judge(lines.join('\n'))).toThrow("line 2: the value differs from the invocation's, of line 1");
+    lines[1] = event(0, 'ok', 'put', 'a', null);
+    expect(judge(lines.join('\n'))).toMatchObject({ verdict: 'valid' });
+  });
+
   it('reads puts, appends and gets; a key starts empty', () => {
     const lines = [
       event(0, 'invoke', 'get', 'a', null),
