@@ -175,7 +175,9 @@ export function readCertificate(path: string): Certificate {
   let value: unknown;
   try {
     value = JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : null;
+    if (code !== null) throw new UsageError(`${path} cannot be read (${code}); name the certificate.json of a run.`);
     throw new UsageError(`${path} is not a certificate: it cannot be read as JSON.`);
   }
   const parsed = certificateShape.safeParse(value);
@@ -183,6 +185,21 @@ export function readCertificate(path: string): Certificate {
     throw new UsageError(`${path} is not a certificate of this format (${parsed.error.issues[0]?.message ?? ''}).`);
   return parsed.data;
 }
+
+/** What a certificate tells beside its counts. Its checksum is no signature: whoever edits a field can write a new one. */
+const facts = {
+  runId: 'run',
+  exitCode: 'exit code',
+  headline: 'headline',
+  missing: 'list of what is missing',
+  system: 'system',
+  cluster: 'cluster',
+  contract: 'contract',
+  permittedLosses: 'number of permitted losses',
+  startedAt: 'start',
+  durationMs: 'duration',
+  seed: 'seed',
+} as const;
 
 /** What does not agree between a certificate and a new judgement of its folder, one sentence each; empty when it holds. */
 export function disagreements(old: Certificate, now: Certificate): string[] {
@@ -192,6 +209,8 @@ export function disagreements(old: Certificate, now: Certificate): string[] {
   const names = { ledger: 'ledger', ledgerWal: 'ledger', schedule: 'schedule', settings: 'settings', image: 'image' };
   for (const [key, name] of Object.entries(names) as [keyof typeof names, string][])
     if (old.sha256[key] !== now.sha256[key]) found.push(`The ${name} is not the one that was certified (SHA-256).`);
+  for (const [key, words] of Object.entries(facts) as [keyof typeof facts, string][])
+    if (sha256OfJson(old[key]) !== sha256OfJson(now[key])) found.push(`Its ${words} is not what the ledger says.`);
   if (old.verdict !== now.verdict)
     found.push(`It says ${old.verdict}, but judging the ledger again says ${now.verdict}.`);
   else if (sha256OfJson([old.counts, old.strength]) !== sha256OfJson([now.counts, now.strength]))

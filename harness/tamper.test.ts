@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { certificateFile, disagreements, readCertificate } from './certificate.ts';
+import { certificateFile, disagreements, readCertificate, sha256OfJson, type Certificate } from './certificate.ts';
 import { judgeFolder } from './judge-folder.ts';
 import { runAndReport, runRig, shortSettings } from './testing/run-rig.ts';
 
@@ -127,5 +127,31 @@ describe('a ledger that was changed after the run', { timeout: 60_000 }, () => {
     expect(disagreements(readCertificate(join(copy, certificateFile)), judged.certificate).join('\n')).toMatch(
       expected,
     );
+  });
+
+  const forgeries: readonly Partial<
+    Omit<Certificate, 'sha256' | 'counts' | 'strength' | 'formatVersion' | 'checksum'>
+  >[] = [
+    { runId: 'another' },
+    { headline: 'No acknowledged write can ever be lost' },
+    { exitCode: 3 },
+    { missing: ['nothing'] },
+    { system: { name: 'zaris', build: 'better', replicationFactor: 5, minInSync: 3 } },
+    { cluster: 'elsewhere' },
+    { contract: 'declared' },
+    { permittedLosses: 9 },
+    { startedAt: '2020-01-01T00:00:00.000Z' },
+    { durationMs: 14_400_000 },
+    { seed: '0x7' },
+  ];
+  it('a forged field is noticed, also under a new checksum', () => {
+    const old = readCertificate(join(original, certificateFile));
+    const now = judgeFolder(tampered(), false, false).certificate;
+    if (now === undefined) throw new Error('nothing was judged');
+    for (const forgery of forgeries) {
+      const { checksum: _, ...unsigned } = { ...old, ...forgery };
+      const forged = { ...unsigned, checksum: sha256OfJson(unsigned) };
+      expect(disagreements(forged, now), JSON.stringify(forgery)).toHaveLength(1);
+    }
   });
 });

@@ -96,6 +96,23 @@ describe('histories of a ledger', () => {
     expect(byKey(parts)).toEqual(whole);
   });
 
+  it.each(['(SELECT key_id FROM operations WHERE op_id = 500)', '(SELECT max(key_id) FROM keys)'])(
+    'refuse a ledger that has lost the name of key %s: its writes would be judged by nobody',
+    (key) => {
+      const other = join(folder, `nameless-${key.length}.sqlite`);
+      const db = new Database(path, { readonly: true });
+      db.prepare('VACUUM INTO ?').run(other);
+      db.close();
+      const writer = new Database(other);
+      expect(writer.prepare(`DELETE FROM keys WHERE key_id = ${key}`).run().changes).toBe(1);
+      writer.close();
+      using reader = openLedgerReader(other);
+      const refusal = /\d+ of its rows name a key that it does not hold/;
+      expect(() => told(reader.histories(0, 1))).toThrow(refusal);
+      expect(() => [0, 1, 2].flatMap((part) => told(reader.histories(part, 3, 150_000)))).toThrow(refusal);
+    },
+  );
+
   it('are the same while a WAL stands beside the file', () => {
     const other = join(folder, 'wal.sqlite');
     const db = new Database(path, { readonly: true });

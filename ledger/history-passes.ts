@@ -9,7 +9,7 @@ import { statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { columnOf, decodeRecord, encodeRecord, maxEncodedBytes } from './record.ts';
 import { RowArena } from './row-arena.ts';
-import { openColumns, operationColumns, sideTables } from './schema.ts';
+import { LedgerFileError, openColumns, operationColumns, sideTables } from './schema.ts';
 import type { TableRows } from './table-rows.ts';
 import { KeyHistory, outcomeCode, replicaWhy, sourceCode } from './verify/history.ts';
 
@@ -53,16 +53,34 @@ export function* readHistories(
   for (let pass = 0; pass < passes; pass++) {
     const remainder = part + parts * pass;
     arena.clear();
-    fill(arena, db, rows, stride, remainder);
-    yield* histories(arena, db, reader, stride, remainder);
+    const added = fill(arena, db, rows, { stride, remainder, lastKeyId });
+    const visited = yield* histories(arena, db, reader, stride, remainder);
+    if (visited !== added) throw strayRows(path, added - visited);
   }
 }
 
-function fill(arena: RowArena, db: Database, rows: TableRows, stride: number, remainder: number): void {
+/** A write on a key that the ledger does not name would be judged by nobody. */
+const strayRows = (path: string, count: number): LedgerFileError =>
+  new LedgerFileError(
+    'damaged',
+    `${path} cannot be read as a ledger (${count} of its rows name a key that it does not hold); restore it from a copy.`,
+  );
+
+interface Share {
+  readonly stride: number;
+  readonly remainder: number;
+  readonly lastKeyId: number;
+}
+
+/** Throws what is to be read into the arena; returns the number of rows of this share, also of those whose key is beyond the last. */
+function fill(arena: RowArena, db: Database, rows: TableRows, { stride, remainder, lastKeyId }: Share): number {
+  let added = 0;
   const take = (table: number, keyAt: number) => {
     return (bytes: Uint8Array, at: number, length: number, rowId: number): void => {
       const keyId = columnOf(bytes, at, keyAt);
       if (stride > 1 && keyId % stride !== remainder) return;
+      added++;
+      if (keyId > lastKeyId) return;
       arena.add(stride > 1 ? (keyId - remainder) / stride : keyId, table, rowId, bytes, at, length);
     };
   };
@@ -81,6 +99,7 @@ function fill(arena: RowArena, db: Database, rows: TableRows, stride: number, re
   addOpen(Infinity);
   rows.scan('final_reads', take(tables.finalReads, keyColumnOfReads));
   rows.scan('replica_reads', take(tables.replicaReads, keyColumnOfReads));
+  return added;
 }
 
 /** Operations without an outcome as records of `operations` whose outcome is unknown. */
@@ -97,13 +116,15 @@ function openRecords(db: Database): { readonly rowId: number; readonly record: U
   }));
 }
 
+/** Returns the number of rows in what it yielded. */
 function* histories(
   arena: RowArena,
   db: Database,
   reader: RowDecoder,
   stride: number,
   remainder: number,
-): Iterable<KeyHistory> {
+): Generator<KeyHistory, number> {
+  let visited = 0;
   const { history } = reader;
   const mine = `key_id > ? AND key_id % ${stride} = ${remainder}`;
   const statement = db
@@ -118,9 +139,11 @@ function* histories(
       history.retired = retired === 1;
       arena.visit((keyId - remainder) / stride, reader.add);
       reader.end();
+      visited += history.size;
       yield history;
     }
   }
+  return visited;
 }
 
 const orMinus = (cell: number): number => (cell === cell ? cell : -1);

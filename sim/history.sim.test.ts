@@ -69,6 +69,8 @@ describe('a simulated run', () => {
         expect(inFile.verdict).toBe(inMemory.verdict);
         expect(inFile.strength).toEqual(inMemory.strength);
         expect(inFile.canary).toEqual(inMemory.canary);
+        // What the judgement compares, to tell that rows are missing.
+        expect(reader.meta('written')).toEqual(reader.rowCounts());
       } finally {
         reader.close();
       }

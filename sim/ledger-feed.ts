@@ -7,6 +7,7 @@
  */
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
+import type { LedgerReader } from '../ledger/reader.ts';
 import type { DigestRow, FinalReadRow, ReplicaReadRow, RetireRow } from '../ledger/rows.ts';
 import type { EndedOperation, HistorySink, RecordedOperation } from './history.ts';
 import type { SimPlayed } from './job.ts';
@@ -38,6 +39,17 @@ export class LedgerFeed implements HistorySink {
   private watched: Promise<void> | null = null;
   private readonly readBackKeys = new Set<string>();
   private readonly replicas = { asked: 0, answered: 0 };
+  /** Rows handed over, by table: kept in the file, so that the judgement can tell that some are missing. */
+  private readonly rows: ReturnType<LedgerReader['rowCounts']> = {
+    intents: 0,
+    operations: 0,
+    faults: 0,
+    epochChanges: 0,
+    finalReads: 0,
+    replicaReads: 0,
+    digests: 0,
+    retirements: 0,
+  };
 
   private constructor(ledger: Ledger) {
     this.ledger = ledger;
@@ -49,11 +61,14 @@ export class LedgerFeed implements HistorySink {
   }
 
   ended(operation: EndedOperation): void {
+    this.rows.intents++;
+    this.rows.operations++;
     if (this.operations.push(operation) >= rowsPerBatch) this.handIn();
   }
 
   finalRead(row: FinalReadRow): void {
     if (row.phase === 'final' && row.completion.kind === 'ok') this.readBackKeys.add(row.key);
+    this.rows.finalReads++;
     this.gather((ledger) => ledger.finalRead(row));
   }
 
@@ -62,14 +77,17 @@ export class LedgerFeed implements HistorySink {
       this.replicas.asked += 1;
       if (row.kind === 'answered') this.replicas.answered += 1;
     }
+    this.rows.replicaReads++;
     this.gather((ledger) => ledger.replicaRead(row));
   }
 
   retire(row: RetireRow): void {
+    this.rows.retirements++;
     this.gather((ledger) => ledger.retire(row));
   }
 
   digest(row: DigestRow): void {
+    this.rows.digests++;
     this.gather((ledger) => ledger.digest(row));
   }
 
@@ -90,8 +108,11 @@ export class LedgerFeed implements HistorySink {
       let { session } = operation;
       while (openSessions.has(session)) session += otherSessions;
       openSessions.add(session);
+      this.rows.intents++;
       this.put(ledger.intent({ ...intentOf(operation), session }));
     }
+    this.rows.faults += history.faultRows.length;
+    this.rows.epochChanges += history.epochRows.length;
     for (const row of history.faultRows) this.put(ledger.fault(row));
     for (const row of history.epochRows) {
       this.put(ledger.epochChange(row));
@@ -152,6 +173,7 @@ export class LedgerFeed implements HistorySink {
     for (const { name, fromMs, toMs } of phases)
       meta(`phase:${name}`, { fromNs: Math.round(fromMs * 1e6), toNs: Math.round(toMs * 1e6) });
     meta('canary', canary);
+    meta('written', this.rows);
     meta('end', {
       interruptedBy: null,
       reasons: facts.reasons,

@@ -19,7 +19,7 @@ export async function verifyCertificateCommand(path: string): Promise<number> {
     throw new UsageError(`There is no ledger beside ${join(path)} to check it against.`);
   const found = disagreements(old, judged.certificate);
   if (found.length === 0) {
-    process.stdout.write(`The certificate of run ${old.runId} holds: ${old.headline}.\n`);
+    process.stdout.write(`The certificate of run ${old.runId} holds: ${old.headline.replace(/\.$/, '')}.\n`);
     return old.exitCode;
   }
   process.stdout.write(`The certificate of run ${old.runId} does not hold:\n`);
