@@ -45,6 +45,9 @@ export interface ScheduleContext {
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
+/** No run is longer, and beyond a few weeks a timer strikes at once. */
+const maxTimeMs = 14 * 24 * 3_600_000;
+
 const timeMs = z.any().transform((value, context): number => {
   const match = typeof value === 'string' ? /^(-?\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(value) : null;
   const ms = match === null ? value : Number(match[1]) * (unitsMs[match[2] ?? ''] ?? Number.NaN);
@@ -56,6 +59,7 @@ const timeMs = z.any().transform((value, context): number => {
   if (typeof ms !== 'number' || !Number.isFinite(ms)) {
     return refuse(`expected milliseconds or a time such as "12s", not ${JSON.stringify(value)}`);
   }
+  if (ms > maxTimeMs) return refuse(`a time is at most ${maxTimeMs / 3_600_000}h, not ${JSON.stringify(value)}`);
   return ms < 0 ? refuse(`a time cannot be negative: ${JSON.stringify(value)}`) : ms;
 });
 

@@ -195,6 +195,7 @@ describe('the file', () => {
     );
     expect(refused([{ ...good, at: -5 }])).toBe('events[0].at: a time cannot be negative: -5');
     expect(refused([{ ...good, durationMs: '-2s' }])).toBe('events[0].durationMs: a time cannot be negative: "-2s"');
+    expect(refused([{ ...good, durationMs: 1e300 }])).toBe('events[0].durationMs: a time is at most 336h, not 1e+300');
     expect(refused([{ ...good, at: 'soon' }])).toContain('events[0].at: expected milliseconds or a time such as "12s"');
     expect(refused([{ ...good, target: 'n9' }])).toContain(
       'events[0].target: there is no node "n9"; known: n1, n2, n3',

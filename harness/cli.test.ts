@@ -68,6 +68,7 @@ describe('the command line', () => {
     [['--duration', '']],
     [['--rate', '0']],
     [['--rate', 'x']],
+    [['--rate', '1e30']],
     [['--rate', '']],
     [['--sessions', '0']],
     [['--seed', '-1']],

@@ -35,6 +35,9 @@ export function parseNumber(value: unknown, flag: string, low: number, high: num
   return number;
 }
 
+/** No machine does more; a run that asks for it asks for more writes than it can ever count. */
+const maxRate = 1_000_000;
+
 /** Operations per second; "max" is unthrottled. */
 export function parseRate(value: unknown, flag: string): number {
   if (value === 'max') return Infinity;
@@ -42,6 +45,7 @@ export function parseRate(value: unknown, flag: string): number {
   if (!(rate > 0 && Number.isFinite(rate))) {
     throw new UsageError(`${flag} must be a positive number of operations per second, or max, not "${String(value)}".`);
   }
+  if (rate > maxRate) throw new UsageError(`${flag} must be at most ${maxRate} operations per second, or max.`);
   return rate;
 }
 

@@ -40,6 +40,12 @@ describe('what a reader sees first', () => {
     expect(words.join(' ')).not.toContain('100 %');
   });
 
+  it('does not ask a certified run without failovers for a certificate', () => {
+    const { strength } = syntheticReport('certified');
+    const words = strengthWords({ ...strength, failovers: 0, perFailoverBound95: null });
+    expect(words[0]).toBe('No bound is claimed: a bound needs failovers, and the judged writes went through none.');
+  });
+
   it('counts two kinds of finding by name in the headline, the others together', () => {
     const report = syntheticReport('violated');
     const totals = [

@@ -80,7 +80,9 @@ export function strengthWords(strength: Strength): string[] {
     );
   } else {
     lines.push(
-      `No bound is claimed: a bound needs a certified run (this one saw ${plural(strength.failovers, 'failover')}).`,
+      strength.failovers === 0
+        ? 'No bound is claimed: a bound needs failovers, and the judged writes went through none.'
+        : `No bound is claimed: a bound needs a certified run (this one saw ${plural(strength.failovers, 'failover')}).`,
     );
   }
   if (strength.perIncidentBound95 !== null && strength.perIncidentBound95 >= 1) {
