@@ -1,6 +1,8 @@
 /** `zaris bench`: closed-loop writers or readers for a while; operations per second and latencies. It measures, it certifies nothing. */
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { ZarisClient } from '../client/client.ts';
+import { maxValueBytes } from '../model/limits.ts';
+import { wholeNumber } from './arguments.ts';
 import type { CommonArguments } from './connection.ts';
 import { connectClient } from './connection.ts';
 
@@ -26,6 +28,9 @@ export interface BenchResult {
 }
 
 const warmUpMs = 500;
+const maxWriters = 10_000;
+const maxSeconds = 86_400;
+const maxKeys = 1_000_000_000;
 const microsecondsPerMs = 1000;
 
 async function writer(
@@ -58,6 +63,10 @@ async function writer(
 
 /** Runs the bench against the cluster of the arguments. */
 export async function runBench(args: BenchArguments): Promise<BenchResult> {
+  wholeNumber('--writers', args.writers, 1, maxWriters);
+  wholeNumber('--seconds', args.seconds, 1, maxSeconds);
+  wholeNumber('--bytes', args.bytes, 0, maxValueBytes);
+  wholeNumber('--keys', args.keys, 1, maxKeys);
   const count = args.connectionEach ? args.writers : 1;
   const clients = await Promise.all(Array.from({ length: count }, () => connectClient(args)));
   try {

@@ -3,6 +3,8 @@ import type { ZarisClient } from '../client/client.ts';
 import { ZarisInputError } from '../client/errors.ts';
 import type { AdminCommand } from '../model/client-wire.ts';
 import { nodeId, seq, term, type Version } from '../model/ids.ts';
+import { segmentCount } from '../model/view.ts';
+import { knownNodes, wholeNumber } from './arguments.ts';
 import { runBench, type BenchArguments } from './bench.ts';
 import {
   type CommonArguments,
@@ -18,6 +20,9 @@ import { lookAtCopies, statusText } from './status.ts';
 /** Pause before a command that was answered "ask again" is asked again, ms. */
 const askAgainMs = 500;
 const maxAsks = 20;
+/** What the wire takes of a bootstrap. */
+const maxCopies = 5;
+const maxInitialNodes = 1_024;
 
 async function withClient(
   args: CommonArguments,
@@ -31,8 +36,10 @@ async function withClient(
 /** `term:seq` as `put` and `get --json` print it. */
 function parseVersion(text: string): Version {
   const match = /^(\d+):(\d+)$/.exec(text);
-  if (match === null) throw new ZarisInputError(`"${text}" is no version; write term:seq, such as 3:17`);
-  return { term: term(Number(match[1])), seq: seq(Number(match[2])) };
+  const [major, minor] = [Number(match?.[1]), Number(match?.[2])];
+  if (!Number.isSafeInteger(major) || !Number.isSafeInteger(minor))
+    throw new ZarisInputError(`"${text}" is no version; write term:seq, such as 3:17`);
+  return { term: term(major), seq: seq(minor) };
 }
 
 export function get(args: CommonArguments & { readonly key: string }): Promise<number> {
@@ -51,11 +58,12 @@ export interface PutArguments extends CommonArguments {
   readonly ttl?: number | undefined;
 }
 
-export function put(args: PutArguments): Promise<number> {
+export async function put(args: PutArguments): Promise<number> {
+  const condition = args.ifVersion === undefined ? {} : { ifVersion: parseVersion(args.ifVersion) };
   return withClient(args, async (client) => {
     const result = await client.put(args.key, args.value, {
       ...(args.ifAbsent ? { ifAbsent: true } : {}),
-      ...(args.ifVersion === undefined ? {} : { ifVersion: parseVersion(args.ifVersion) }),
+      ...condition,
       ...(args.ttl === undefined ? {} : { ttlMs: args.ttl }),
     });
     printResult(result, args, false);
@@ -63,14 +71,12 @@ export function put(args: PutArguments): Promise<number> {
   });
 }
 
-export function remove(
+export async function remove(
   args: CommonArguments & { readonly key: string; readonly ifVersion?: string | undefined },
 ): Promise<number> {
+  const condition = args.ifVersion === undefined ? {} : { ifVersion: parseVersion(args.ifVersion) };
   return withClient(args, async (client) => {
-    const result = await client.delete(
-      args.key,
-      args.ifVersion === undefined ? {} : { ifVersion: parseVersion(args.ifVersion) },
-    );
+    const result = await client.delete(args.key, condition);
     printResult(result, args, false);
     return exitCodeOf(result);
   });
@@ -90,7 +96,8 @@ export function incr(args: IncrArguments): Promise<number> {
       ...(args.max === undefined ? {} : { max: args.max }),
     };
     const result = await client.add(args.key, args.by, bounds);
-    printResult(result, args, true);
+    const reason = result.status === 'InvalidInput' ? 'what stands there is no whole number' : result.reason;
+    printResult(reason === undefined ? result : { ...result, reason }, args, true);
     return exitCodeOf(result);
   });
 }
@@ -129,10 +136,16 @@ export async function bench(args: BenchArguments): Promise<number> {
 }
 
 /** Sends a command to the first address of the URL, on to the control leader, and again while the answer is "ask again". */
-function admin(args: CommonArguments, command: AdminCommand, target: string, waitForMap = true): Promise<number> {
+function admin(
+  args: CommonArguments,
+  command: AdminCommand,
+  { waitForMap = true, nodes = [] }: { readonly waitForMap?: boolean; readonly nodes?: readonly string[] } = {},
+): Promise<number> {
+  const target = firstSeed(args);
   return withClient(
     args,
     async (client) => {
+      knownNodes(nodes, client.view);
       for (let asks = 1; ; asks++) {
         const result = await client.admin(command, target);
         if (result.status === 'Migrating' && asks < maxAsks) {
@@ -156,21 +169,23 @@ export interface BootstrapArguments extends CommonArguments {
 }
 
 /** Makes the node at the first address the only voter of a new cluster; once, by this explicit act. */
-export function bootstrap(args: BootstrapArguments): Promise<number> {
+export async function bootstrap(args: BootstrapArguments): Promise<number> {
+  const replicationFactor = wholeNumber('--rf', args.rf, 1, maxCopies);
   const settings = {
     clusterId: args.cluster,
-    replicationFactor: args.rf,
-    minInSync: args.minInSync ?? (args.rf >= 3 ? 2 : 1),
-    partitionCount: args.partitions,
-    initialNodes: args.nodes,
+    replicationFactor,
+    minInSync: wholeNumber('--min-in-sync', args.minInSync ?? (args.rf >= 3 ? 2 : 1), 1, replicationFactor),
+    partitionCount: wholeNumber('--partitions', args.partitions, 1, segmentCount),
+    initialNodes: wholeNumber('--nodes', args.nodes, 1, maxInitialNodes),
   };
-  return admin(args, { kind: 'bootstrap', settings }, firstSeed(args), false);
+  return admin(args, { kind: 'bootstrap', settings }, { waitForMap: false });
 }
 
 export function drain(args: CommonArguments & { readonly node: string }): Promise<number> {
-  return admin(args, { kind: 'drain', nodeId: nodeId(args.node) }, firstSeed(args));
+  return admin(args, { kind: 'drain', nodeId: nodeId(args.node) }, { nodes: [args.node] });
 }
 
 export function rebalance(args: CommonArguments & { readonly leaving: readonly string[] }): Promise<number> {
-  return admin(args, { kind: 'rebalance', leaving: args.leaving.map((id) => nodeId(id)) }, firstSeed(args));
+  const { leaving } = args;
+  return admin(args, { kind: 'rebalance', leaving: leaving.map((id) => nodeId(id)) }, { nodes: leaving });
 }

@@ -1,12 +1,12 @@
 /** How the `zaris` command reaches a cluster: options shared by all commands, and what a result means for the exit code. */
 import { readFileSync } from 'node:fs';
-import { type ConnectOptions, ZarisClient } from '../client/client.ts';
+import { type ConnectOptions, defaultConnectTimeoutMs, ZarisClient } from '../client/client.ts';
 import { ZarisInputError } from '../client/errors.ts';
 import type { OperationResult } from '../client/result.ts';
 import { isAddress, parseUrl } from '../client/settings.ts';
 
 export const exitOk = 0;
-/** A clear no: NotFound or Conflict. */
+/** A clear no: NotFound, Conflict or InvalidInput. */
 export const exitNo = 1;
 /** No answer, a refusal, or a mutation in doubt. */
 export const exitUnsettled = 2;
@@ -55,6 +55,12 @@ function tlsOf(args: CommonArguments): NonNullable<ConnectOptions['tls']> {
   };
 }
 
+/** The wait for the first map is part of an operation's deadline, where one is given that ends before the usual wait. */
+const waitOf = (timeoutMs: number | undefined): { readonly connectTimeoutMs?: number } =>
+  timeoutMs !== undefined && timeoutMs > 0 && timeoutMs < defaultConnectTimeoutMs
+    ? { connectTimeoutMs: timeoutMs }
+    : {};
+
 /** A client as the common options say. `waitForMap` false: for a cluster that may have none yet. */
 export function connectClient(args: CommonArguments, waitForMap = true): Promise<ZarisClient> {
   const { isTls } = parseUrl(args.url);
@@ -63,17 +69,19 @@ export function connectClient(args: CommonArguments, waitForMap = true): Promise
     ...(isTls ? { tls: tlsOf(args) } : {}),
     ...(args.translate === undefined ? {} : { translate: translation(args.translate) }),
     ...(args.timeout === undefined ? {} : { requestTimeoutMs: args.timeout }),
-    ...(waitForMap ? {} : { connectTimeoutMs: 0 }),
+    ...(waitForMap ? waitOf(args.timeout) : { connectTimeoutMs: 0 }),
   });
 }
 
 /** First configured address; administrative commands start there. */
 export const firstSeed = (args: CommonArguments): string => parseUrl(args.url).seeds[0] as string;
 
+const clearNos: ReadonlySet<string> = new Set(['NotFound', 'Conflict', 'InvalidInput']);
+
 /** Exit code of one result. */
 export function exitCodeOf(result: OperationResult): number {
   if (result.isSuccess) return exitOk;
-  return result.status === 'NotFound' || result.status === 'Conflict' ? exitNo : exitUnsettled;
+  return clearNos.has(result.status) && !result.inDoubt ? exitNo : exitUnsettled;
 }
 
 /** Prints one result: the value alone for a successful read, else one line; everything with `json`. */

@@ -1,4 +1,4 @@
-/** The `zaris` command. Exit codes: 0 done, 1 a clear no (NotFound, Conflict), 2 unsettled, 64 wrong usage. */
+/** The `zaris` command. Exit codes: 0 done, 1 a clear no (NotFound, Conflict, InvalidInput), 2 unsettled, 64 wrong usage. */
 import yargs from 'yargs';
 import { ZarisError, ZarisInputError } from '../client/errors.ts';
 import { bench, bootstrap, drain, get, incr, put, rebalance, remove, scan, status } from './commands.ts';
@@ -131,7 +131,7 @@ const cli = common
     (args) => ends(rebalance(args)),
   )
   .fail((message, error) => {
-    throw error ?? new ZarisInputError(message);
+    throw error ?? new ZarisInputError(message.replace(/\s+/g, ' '));
   });
 
 try {

@@ -68,7 +68,8 @@ export interface ScanOptions extends CallOptions {
 }
 
 const systemClock: Clock = { nowMs: () => performance.now(), wallMs: () => Date.now() };
-const defaultConnectTimeoutMs = 15_000;
+/** Wait for the first map where none is given, ms. */
+export const defaultConnectTimeoutMs = 15_000;
 /** What a call without options has; told from others by identity. */
 const noOptions: Readonly<Record<never, never>> = Object.freeze({});
 /** Redirects that an administrative command follows. */
