@@ -186,6 +186,37 @@ export function readCertificate(path: string): Certificate {
   return parsed.data;
 }
 
+/**
+ * The files in a run's folder that are not those that it was certified with, one sentence each, without judging anything; empty also
+ * where there is no certificate that can be read.
+ */
+export function changedSinceCertified(folder: string): string[] {
+  const path = join(folder, certificateFile);
+  const certificate = existsSync(path) ? certificateShape.safeParse(jsonOrNull(readFileSync(path, 'utf8'))).data : null;
+  if (certificate === undefined || certificate === null) return [];
+  const { ledger, ledgerWal, schedule } = certificate.sha256;
+  // Looking at a ledger with another tool may leave an empty log beside it.
+  const isSame = (file: string, hash: string | null): boolean =>
+    withoutEmpty(sha256OfFile(join(folder, file))) === withoutEmpty(hash);
+  const found: string[] = [];
+  if (!isSame('ledger.sqlite', ledger) || !isSame(`ledger.sqlite${walSuffix}`, ledgerWal))
+    found.push(notTheOne('ledger'));
+  if (!isSame('schedule.json', schedule)) found.push(notTheOne('schedule'));
+  return found;
+}
+
+const notTheOne = (name: string): string => `The ${name} is not the one that was certified (SHA-256).`;
+const emptyHash = createHash('sha256').digest('hex');
+const withoutEmpty = (hash: string | null): string | null => (hash === emptyHash ? null : hash);
+
+function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 /** What a certificate tells beside its counts. Its checksum is no signature: whoever edits a field can write a new one. */
 const facts = {
   runId: 'run',
@@ -208,7 +239,7 @@ export function disagreements(old: Certificate, now: Certificate): string[] {
   if (sha256OfJson(unsigned) !== checksum) found.push('The certificate itself was changed after it was written.');
   const names = { ledger: 'ledger', ledgerWal: 'ledger', schedule: 'schedule', settings: 'settings', image: 'image' };
   for (const [key, name] of Object.entries(names) as [keyof typeof names, string][])
-    if (old.sha256[key] !== now.sha256[key]) found.push(`The ${name} is not the one that was certified (SHA-256).`);
+    if (old.sha256[key] !== now.sha256[key]) found.push(notTheOne(name));
   for (const [key, words] of Object.entries(facts) as [keyof typeof facts, string][])
     if (sha256OfJson(old[key]) !== sha256OfJson(now[key])) found.push(`Its ${words} is not what the ledger says.`);
   if (old.verdict !== now.verdict)

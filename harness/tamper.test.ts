@@ -2,12 +2,21 @@
  * One line changed in a copy of a finished ledger: the verdict changes, or the certificate does not hold. Each change is made with
  * plain SQL, as somebody would who wanted a green run.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { certificateFile, disagreements, readCertificate, sha256OfJson, type Certificate } from './certificate.ts';
+import {
+  certificateFile,
+  changedSinceCertified,
+  disagreements,
+  readCertificate,
+  sha256OfJson,
+  type Certificate,
+} from './certificate.ts';
+import { verifyCertificateCommand } from './commands/certificate-command.ts';
+import { verifyCommand } from './commands/verify-command.ts';
 import { judgeFolder } from './judge-folder.ts';
 import { runAndReport, runRig, shortSettings } from './testing/run-rig.ts';
 
@@ -153,5 +162,25 @@ describe('a ledger that was changed after the run', { timeout: 60_000 }, () => {
       const forged = { ...unsigned, checksum: sha256OfJson(unsigned) };
       expect(disagreements(forged, now), JSON.stringify(forgery)).toHaveLength(1);
     }
+  });
+
+  it('judging it once more does not certify it: nothing passes, nothing is written', async () => {
+    const copy = tampered(`UPDATE meta SET json = replace(json, '"reasons":[]', '"reasons": []') WHERE key = 'end'`);
+    const files = (): string[] =>
+      ['report.json', certificateFile, 'verdict.json'].map((file) => {
+        const path = join(copy, file);
+        return existsSync(path) ? readFileSync(path, 'utf8') : 'none';
+      });
+    const before = files();
+    expect(await verifyCommand(folder, basename(copy))).toBe(3);
+    expect(files()).toEqual(before);
+    expect(changedSinceCertified(copy)).toEqual(['The ledger is not the one that was certified (SHA-256).']);
+    expect(changedSinceCertified(original)).toEqual([]);
+  });
+
+  it('and one that cannot be judged any more breaks its certificate, without a trace', async () => {
+    const copy = tampered(`UPDATE meta SET json = '{' WHERE key = 'facts'`);
+    expect(await verifyCertificateCommand(join(copy, certificateFile))).toBe(3);
+    expect(await verifyCommand(folder, basename(copy))).toBe(3);
   });
 });

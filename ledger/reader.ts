@@ -104,7 +104,7 @@ export class LedgerReader implements HistorySource {
 
   meta(key: string): unknown {
     const json = this.db.prepare('SELECT json FROM meta WHERE key = ?').pluck().get(key) as string | undefined;
-    return json === undefined ? undefined : JSON.parse(json);
+    return json === undefined ? undefined : this.parse(json);
   }
 
   nodeName(nodeId: number): string {
@@ -116,16 +116,16 @@ export class LedgerReader implements HistorySource {
     for (const row of this.all<Row>(
       'SELECT fault_id, kind, stage, at_ns, wall_ms, targets, partitions, evidence FROM faults ORDER BY row_id',
     )) {
-      const partitions = row[6] === null ? {} : { partitions: JSON.parse(row[6]) as number[] };
+      const partitions = row[6] === null ? {} : { partitions: this.parse(row[6]) as number[] };
       yield {
         faultId: row[0],
         kind: row[1],
         stage: row[2],
         atNs: row[3],
         wallMs: row[4],
-        targets: JSON.parse(row[5]) as string[],
+        targets: this.parse(row[5]) as string[],
         ...partitions,
-        evidence: JSON.parse(row[7]),
+        evidence: this.parse(row[7]),
       };
     }
   }
@@ -272,6 +272,18 @@ export class LedgerReader implements HistorySource {
   /** Every operation as series and counts need it, in the order of the ids, then those still open. What `visit` is given is valid during the call only. */
   outlines(visit: (operation: OperationOutline) => void): void {
     readOutlines(this.db, this.rows, visit);
+  }
+
+  private parse(json: string): unknown {
+    try {
+      return JSON.parse(json);
+    } catch {
+      const part = json.length > 40 ? `${json.slice(0, 40)}…` : json;
+      throw new LedgerFileError(
+        'damaged',
+        `${this.path} cannot be read as a ledger (a row of it is not JSON: ${JSON.stringify(part)}); restore it from a copy.`,
+      );
+    }
   }
 
   private all<Row>(sql: string): IterableIterator<Row> {

@@ -1,7 +1,7 @@
 /** `certify verify --certificate FILE`: does a certificate still hold for the run in its folder? */
 import { dirname, join } from 'node:path';
-import { disagreements, readCertificate } from '../certificate.ts';
-import { UsageError } from '../errors.ts';
+import { changedSinceCertified, disagreements, readCertificate } from '../certificate.ts';
+import { messageOf, UsageError } from '../errors.ts';
 import { judgeRun } from '../judge-run.ts';
 import { openRunFolder } from '../results.ts';
 import { exitCodeOf } from '../verdict.ts';
@@ -14,7 +14,17 @@ import { exitCodeOf } from '../verdict.ts';
 export async function verifyCertificateCommand(path: string): Promise<number> {
   const old = readCertificate(path);
   const folder = openRunFolder(dirname(path), '.');
-  const judged = await judgeRun(folder, new AbortController().signal, { write: false });
+  let judged;
+  try {
+    judged = await judgeRun(folder, new AbortController().signal, { write: false });
+  } catch (error) {
+    const changed = changedSinceCertified(folder.path);
+    if (changed.length === 0) throw error;
+    process.stdout.write(`The certificate of run ${old.runId} does not hold:\n`);
+    for (const sentence of changed) process.stdout.write(`  ${sentence}\n`);
+    process.stdout.write(`  It cannot be judged any more: ${messageOf(error).replace(/\.$/, '')}.\n`);
+    return exitCodeOf('inconclusive');
+  }
   if (judged.certificate === undefined)
     throw new UsageError(`There is no ledger beside ${join(path)} to check it against.`);
   const found = disagreements(old, judged.certificate);
