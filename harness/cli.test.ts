@@ -83,6 +83,7 @@ describe('the command line', () => {
     [['--schedule', '/no/such/file']],
     [['--partitions', '100']],
     [['--node-env', 'A']],
+    [['--node-entry', 'no/such/program.ts']],
     [['--duration', '2m', '--duration', '3m']],
     [['--min-in-sync', '4']],
     [['--read-ratio', '1']],

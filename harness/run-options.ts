@@ -270,6 +270,9 @@ function checkGates(expressions: readonly string[]): readonly string[] {
   return expressions;
 }
 
+/** Node programs are named from here, in containers and in local processes. */
+const sourceDir = join(import.meta.dirname, '..');
+
 interface ImageWish {
   readonly cluster: ClusterKind;
   readonly image: string | null;
@@ -289,4 +292,6 @@ function checkImage({ cluster, image, build, nodeEntry }: ImageWish): void {
     throw new UsageError(`${first} needs containers, but --cluster is ${cluster}.`);
   if (build !== null && !existsSync(join(build, 'Dockerfile')))
     throw new UsageError(`There is no Dockerfile in "${build}" to build an image from.`);
+  if (nodeEntry !== null && !existsSync(join(sourceDir, nodeEntry)))
+    throw new UsageError(`There is no node program "${nodeEntry}" in these sources.`);
 }
