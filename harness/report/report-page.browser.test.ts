@@ -151,13 +151,14 @@ describe.skipIf(missing)(
       await page.keyboard.press('Enter');
       await page.locator('.stack').focus();
       const before = await page.locator('.tools .span').innerText();
+      // What a key does shows with the next frame.
+      const span = (): Promise<string> => page.locator('.tools .span').innerText();
       await page.keyboard.press('+');
-      const zoomed = await page.locator('.tools .span').innerText();
-      expect(zoomed).not.toBe(before);
+      await expect.poll(span).not.toBe(before);
       await page.keyboard.press('n');
-      expect(await page.locator('.readout').innerText()).toContain('open: ');
+      await expect.poll(() => page.locator('.readout').innerText()).toContain('open: ');
       await page.keyboard.press('0');
-      expect(await page.locator('.tools .span').innerText()).toBe(before);
+      await expect.poll(span).toBe(before);
       expect(problems).toEqual([]);
       await page.close();
     });
