@@ -4,6 +4,7 @@
  * Invariant: an operation whose intent stands without an outcome is `info`, never absent and never `fail`. If it were left
  * out, a value that it wrote would be called a phantom; if it were failed, a good store would be called bad.
  */
+import type { RowCounts } from './row-counts.ts';
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Database, { type Database as Db } from 'better-sqlite3';
@@ -209,16 +210,7 @@ export class LedgerReader implements HistorySource {
   }
 
   /** Rows by table; `intents` are finished operations and those still open. */
-  rowCounts(): {
-    intents: number;
-    operations: number;
-    faults: number;
-    epochChanges: number;
-    finalReads: number;
-    replicaReads: number;
-    digests: number;
-    retirements: number;
-  } {
+  rowCounts(): RowCounts {
     const count = (from: string) => this.db.prepare(`SELECT count(*) FROM ${from}`).pluck().get() as number;
     const operations = count('operations');
     return {

@@ -7,7 +7,7 @@
  */
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
-import type { LedgerReader } from '../ledger/reader.ts';
+import { noRows } from '../ledger/row-counts.ts';
 import type { DigestRow, FinalReadRow, ReplicaReadRow, RetireRow } from '../ledger/rows.ts';
 import type { EndedOperation, HistorySink, RecordedOperation } from './history.ts';
 import type { SimPlayed } from './job.ts';
@@ -40,16 +40,7 @@ export class LedgerFeed implements HistorySink {
   private readonly readBackKeys = new Set<string>();
   private readonly replicas = { asked: 0, answered: 0 };
   /** Rows handed over, by table: kept in the file, so that the judgement can tell that some are missing. */
-  private readonly rows: ReturnType<LedgerReader['rowCounts']> = {
-    intents: 0,
-    operations: 0,
-    faults: 0,
-    epochChanges: 0,
-    finalReads: 0,
-    replicaReads: 0,
-    digests: 0,
-    retirements: 0,
-  };
+  private readonly rows = noRows();
 
   private constructor(ledger: Ledger) {
     this.ledger = ledger;

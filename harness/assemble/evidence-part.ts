@@ -6,11 +6,10 @@
  * a ledger that loses rows, would make a green run.
  */
 import type { Judgement } from '../../ledger/verify/judge.ts';
-import type { LedgerReader } from '../../ledger/reader.ts';
 import { isConfirmed } from '../../chaos/journal.ts';
 import type { Schedule } from '../../chaos/schedule.ts';
 import { minimumsOf } from '../evidence-minimums.ts';
-import type { RowCounts } from '../run/counting-ledger.ts';
+import type { RowCounts } from '../../ledger/row-counts.ts';
 import { settingsFrom } from '../stored-settings.ts';
 import type { VerdictReason } from '../verdict.ts';
 import type { FaultPart } from './fault-part.ts';
@@ -25,7 +24,7 @@ export interface EvidenceInput {
   readonly part: FaultPart;
   readonly judgement: Judgement;
   readonly acks: FaultAcks;
-  readonly rows: ReturnType<LedgerReader['rowCounts']>;
+  readonly rows: RowCounts;
 }
 
 /** The history is known to be incomplete: whatever it seems to show, the missing rows may explain. */

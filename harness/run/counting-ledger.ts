@@ -3,30 +3,8 @@
  * judgement can tell that some are missing: a ledger that drops rows would otherwise make losses vanish together with them.
  */
 import type * as rows from '../../ledger/rows.ts';
+import { noRows, type RowCounts } from '../../ledger/row-counts.ts';
 import type { RunLedger } from './ports.ts';
-
-/** Rows by table, as handed over; `operations` are outcomes, `intents` what was announced. */
-export interface RowCounts {
-  intents: number;
-  operations: number;
-  faults: number;
-  epochChanges: number;
-  finalReads: number;
-  replicaReads: number;
-  digests: number;
-  retirements: number;
-}
-
-export const noRows = (): RowCounts => ({
-  intents: 0,
-  operations: 0,
-  faults: 0,
-  epochChanges: 0,
-  finalReads: 0,
-  replicaReads: 0,
-  digests: 0,
-  retirements: 0,
-});
 
 export class CountingLedger implements RunLedger {
   /** What has been handed over, and what an earlier harness of this run had written. */

@@ -11,7 +11,7 @@ import { storiesOf } from '../../chaos/summary.ts';
 import type { FaultRow, GapRow } from '../../ledger/rows.ts';
 import type { VerdictReason } from '../verdict.ts';
 import { canaryPrefix } from './canary.ts';
-import type { RowCounts } from './counting-ledger.ts';
+import type { RowCounts } from '../../ledger/row-counts.ts';
 
 /** What of a ledger is read; a reader of the file, or a test's own. */
 export interface ResumableLedger {

@@ -139,7 +139,7 @@ export class Controller {
 
   /** Nodes that are gone for good, or leave and hold nothing any more. */
   private decideLeft(commands: ControlCommand[], nowMs: number): void {
-    const { placements, runtimes, settings } = this.state;
+    const { placements, settings } = this.state;
     const copies = settings?.replicationFactor ?? 1;
     for (const node of this.state.nodes) {
       const inMap = placements.some((placement) => placement.replicas.includes(node.nodeId));
@@ -152,9 +152,12 @@ export class Controller {
           commands.push(plan);
         }
       }
-      const isIn = ({ nodeId }: Member): boolean => nodeId === node.nodeId;
-      const inSet = runtimes.some((runtime) => runtime.inSync.some(isIn) || runtime.eligible.some(isIn));
-      if (node.leaving && !inMap && !inSet && !this.held(`forget ${node.nodeId}`, this.timings.reproposeMs, nowMs)) {
+      if (
+        node.leaving &&
+        !inMap &&
+        !this.state.isCounted(node.nodeId) &&
+        !this.held(`forget ${node.nodeId}`, this.timings.reproposeMs, nowMs)
+      ) {
         commands.push({ kind: 'forget-node', nodeId: node.nodeId });
       }
     }

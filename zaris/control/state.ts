@@ -240,14 +240,17 @@ export class ControlState {
     }
   }
 
+  /** True while some incarnation of the node may be taken for a full copy of a partition. */
+  isCounted(id: NodeId): boolean {
+    const isIn = ({ nodeId }: Member): boolean => nodeId === id;
+    return this.data.runtimes.some(({ inSync, eligible }) => inSync.some(isIn) || eligible.some(isIn));
+  }
+
   /** A node that may be taken for a full copy is not forgotten; one that comes back later is another incarnation than any before. */
   private forget(id: NodeId): Applied {
     const node = this.node(id);
     if (node === undefined) return refused('unknown node');
-    const isCounted = this.data.runtimes.some(({ inSync, eligible }) =>
-      [...inSync, ...eligible].some((member) => member.nodeId === id),
-    );
-    if (isCounted) return refused('still in a set');
+    if (this.isCounted(id)) return refused('still in a set');
     const gone = { nodeId: id, incarnation: node.incarnation };
     const others = this.data.forgotten.filter((member) => member.nodeId !== id);
     this.data.forgotten = [...others, gone].slice(-forgottenBound);

@@ -83,7 +83,7 @@ export class Replica {
     if (!this.adoptTerm(term)) return false;
     const known = this.termPrimary;
     if (known === null) this.termPrimary = from;
-    else if (known.nodeId !== from.nodeId || known.incarnation !== from.incarnation) {
+    else if (!sameMember(known, from)) {
       const both = `${memberName(known)} and ${memberName(from)}`;
       this.host.invariant(false, `partition ${this.partition}: two primaries in term ${term}: ${both}`);
     }
