@@ -29,7 +29,7 @@ const ackedShare = 0.05;
 const assumedPerSecond = 1_000;
 const ackedPerFaultKindPerSecond = 1;
 const maxAckedPerFaultKind = 100;
-const plannedPerRole = 3;
+export const defaultPlannedPerRole = 3;
 
 type Known = Pick<
   RunSettings,
@@ -52,6 +52,6 @@ export function minimumsOf(settings: Known): EvidenceMinimums {
       evidence.minAckedPerFault ?? Math.min(maxAckedPerFaultKind, Math.ceil(seconds * ackedPerFaultKindPerSecond)),
     // One copy has nothing to fail over to.
     failovers: evidence.minFailovers ?? (hasFaults && settings.replicationFactor > 1 ? 1 : 0),
-    plannedPerRole: evidence.minPlannedPerRole ?? plannedPerRole,
+    plannedPerRole: evidence.minPlannedPerRole ?? defaultPlannedPerRole,
   };
 }

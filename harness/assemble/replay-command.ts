@@ -5,6 +5,7 @@
  * makes the replay another run under the same seed.
  */
 import { defaultMix, describeMix } from '../../workloads/mix.ts';
+import { defaultPlannedPerRole } from '../evidence-minimums.ts';
 import { defaults } from '../settings.ts';
 
 type Stored = Readonly<Record<string, unknown>>;
@@ -38,8 +39,6 @@ const evidenceFlags: readonly (readonly [setting: string, flag: string])[] = [
   ['minFailovers', '--min-failovers'],
   ['minPlannedPerRole', '--min-planned-per-role'],
 ];
-/** The default of `--min-planned-per-role`. */
-const plannedPerRole = 3;
 
 /** One word for a shell: quoted where it holds anything that a shell could read. */
 const word = (text: string): string =>
@@ -66,7 +65,7 @@ export function replayCommand(settings: Stored, seed: string, runId: string): st
   const evidence = (settings['evidence'] ?? {}) as Stored;
   for (const [setting, flag] of evidenceFlags) {
     const value = evidence[setting];
-    if (typeof value !== 'number' || (setting === 'minPlannedPerRole' && value === plannedPerRole)) continue;
+    if (typeof value !== 'number' || (setting === 'minPlannedPerRole' && value === defaultPlannedPerRole)) continue;
     words.push(`${flag} ${value}`);
   }
   for (const gate of (settings['failIf'] ?? []) as readonly string[]) words.push(`--fail-if ${word(gate)}`);
