@@ -10,7 +10,7 @@ import type { Completion } from '../workloads/port.ts';
 import { completionOf } from '../harness/systems/zaris-completions.ts';
 import { operationResult } from '../zaris/client/result.ts';
 import type { CopyReport } from '../zaris/model/client-wire.ts';
-import { type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
+import { type Member, type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { Replica } from '../zaris/partition/replica.ts';
 import type { SimClient } from './client-host.ts';
@@ -136,15 +136,23 @@ const replicaOf = (run: SimRun, id: NodeId, partition: PartitionId): Replica | u
   return node.running.node.planes.data.replica(partition);
 };
 
+/**
+ * What the partition's primary has committed; null where the node that leads by the control state does not itself say so. Restarted before
+ * anybody noticed, it is empty, knows of nothing committed, and would make every gap look complete.
+ */
+function committedSeq(run: SimRun, primary: Member | null, partition: PartitionId): number | null {
+  const copy = primary === null ? null : copyOf(run, primary.nodeId, partition, []);
+  return copy?.role === 'primary' ? copy.commitSeq : null;
+}
+
 /** Every replica has applied what the primary has committed. */
 export function isLevel(run: SimRun, partition: PartitionId): boolean {
   const leader = controlLeader(run.world);
   if (leader === null) return false;
   const { state } = leader.planes.control;
   const { primary } = state.runtime(partition);
-  const copy = primary === null ? null : replicaOf(run, primary.nodeId, partition);
-  if (copy === null) return false;
-  const committed = copy?.commitSeq ?? 0;
+  const committed = committedSeq(run, primary, partition);
+  if (committed === null) return false;
   return state.placement(partition).replicas.every((id) => {
     const other = replicaOf(run, id, partition);
     return other !== null && (other?.store.applied.seq ?? 0) >= committed;
@@ -156,8 +164,8 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
   const { history, world } = run;
   const atNs = nsOf(world.nowMs);
   const state = controlLeader(world)?.planes.control.state;
-  const primary = state?.runtime(partition).primary ?? null;
-  if (state === undefined || primary === null) {
+  const commitSeq = committedSeq(run, state?.runtime(partition).primary ?? null, partition);
+  if (state === undefined || commitSeq === null) {
     for (const key of keys)
       history.replicaRead({
         key,
@@ -167,12 +175,11 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
         role: 'unknown',
         atNs,
         kind: 'missing',
-        reason: 'nobody leads the partition',
+        reason: 'no primary said what was committed',
       });
     return false;
   }
-  const commitSeq = copyOf(run, primary.nodeId, partition, [])?.commitSeq ?? null;
-  let isComplete = commitSeq !== null;
+  let isComplete = true;
   for (const id of state.placement(partition).replicas) {
     const copy = copyOf(run, id, partition, keys);
     const incarnation = state.current(id)?.incarnation ?? null;
@@ -191,7 +198,7 @@ export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly 
         });
       continue;
     }
-    if (copy.applied.seq < (commitSeq ?? 0)) isComplete = false;
+    if (copy.applied.seq < commitSeq) isComplete = false;
     for (const { key, value, version } of copy.values) {
       history.replicaRead({
         key,
