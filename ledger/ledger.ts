@@ -1,52 +1,30 @@
 /**
- * The front of a ledger: takes rows, groups what arrives together into one transaction, tells when it is committed.
+ * The front of a ledger: takes rows, turns them into numbers and names, and tells when they are committed.
  *
  * Duties of the caller: await `intent` before sending the operation; call `outcome` before the session's next `intent`
  * (no need to await it: they travel in order, so the next intent's promise covers it). If an operation were sent before its
  * intent is on disk, a crash of the harness would hide what the store acknowledged. Source: DESIGN §8.
- *
- * Group commit needs no timer: while one batch is being committed the next fills, so a batch is as large as the load asks.
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { assert, present } from '../lib/assert.ts';
 import type { Operation, Version } from '../workloads/port.ts';
-import {
-  type FromWriter,
-  RecordBuffer,
-  recordKinds,
-  type ResumedState,
-  type SideRow,
-  type SideValue,
-  type ToWriter,
-  type WriterOptions,
-} from './batch.ts';
+import { type FromWriter, recordKinds, type ResumedState, type SideRow, type WriterOptions } from './batch.ts';
 import { type ClockOrigin, newOrigin, resumedOrigin } from './clock-origin.ts';
+import { DiskGuardError, GroupCommit, maxQueuedRows } from './group-commit.ts';
 import { Interner } from './interner.ts';
 import * as rows from './rows.ts';
-import { LedgerFileError, sideTables, type SideTable } from './schema.ts';
+import { LedgerFileError } from './schema.ts';
 import { digestOf, seenIn, seenValue } from './seen-value.ts';
 import { decodeValue } from './values.ts';
 
-/** Rows waiting for the writer above which new operations are refused (other rows at twice as many): a caller does not await. */
-export const maxQueuedRows = 200_000;
 /** Free bytes below which new operations are refused unless told otherwise. */
 export const defaultMinFreeBytes = 512 * 1024 * 1024;
 /** Distinct error texts kept; later ones are stored as "other". */
 const maxErrorTexts = 2_000;
 const maxErrorChars = 400;
 const clockSampleEveryNs = 10e9;
-
-/** No room on the disk: new operations are refused, everything else is still recorded. The verdict is `inconclusive`. */
-export class DiskGuardError extends Error {
-  override readonly name = 'DiskGuardError';
-}
-
-/** The writer failed; nothing that was not acknowledged before is on disk. The run cannot go on. */
-export class LedgerWriteError extends Error {
-  override readonly name = 'LedgerWriteError';
-}
 
 export interface LedgerOptions {
   /** The file; its folder exists. */
@@ -65,19 +43,6 @@ interface OpenOperation {
   readonly operation: Operation;
   readonly keyId: number;
   readonly digest: number;
-}
-
-interface Pending {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
-function newPending(): Pending {
-  const { promise, resolve: settle, reject } = Promise.withResolvers<void>();
-  // A caller may ignore the promise of a row; the next intent then reports the failure.
-  promise.catch(() => {});
-  return { promise, resolve: settle, reject };
 }
 
 /** Opens a ledger for writing. Rejects with {@link LedgerFileError} (one sentence) when the file is not as wanted. */
@@ -107,29 +72,19 @@ export class Ledger {
   /** What the file held when it was opened; of use after a resume. */
   readonly resumed: ResumedState;
   readonly runTag: string;
-  private readonly worker: Worker;
+  private readonly queue: GroupCommit;
   private readonly minFreeBytes: number;
   private readonly originNs: bigint;
   private readonly keys: Interner;
   private readonly nodes: Interner;
   private readonly errors: Interner;
   private readonly open = new Map<number, OpenOperation>();
-  private records = new RecordBuffer();
-  private sideRows: SideRow[] = [];
-  private filling: Pending = newPending();
-  private committing: Pending | null = null;
-  private committingRows = 0;
-  private flushScheduled = false;
-  private failure: Error | null = null;
-  private closing: Pending | null = null;
-  private space: { freeBytes: number; fileBytes: number };
   private nextId: number;
   private lastClockSampleNs = -Infinity;
   private origin: ClockOrigin;
 
   /** @internal Use {@link openLedger}. */
   constructor(worker: Worker, options: LedgerOptions, resumed: ResumedState, freeBytes: number) {
-    this.worker = worker;
     this.resumed = resumed;
     this.minFreeBytes = options.minFreeBytes ?? defaultMinFreeBytes;
     this.runTag = resumed.runTag === null ? options.runTag : (JSON.parse(resumed.runTag) as string);
@@ -137,14 +92,10 @@ export class Ledger {
     this.nodes = new Interner(resumed.nodes);
     this.errors = new Interner(resumed.errors);
     this.nextId = resumed.nextOperationId;
-    this.space = { freeBytes, fileBytes: 0 };
     const saved = resumed.origin === null ? null : (JSON.parse(resumed.origin) as ClockOrigin);
     this.origin = saved === null ? newOrigin() : resumedOrigin(saved, resumed.lastNs);
     this.originNs = BigInt(this.origin.monotonicNs);
-    worker.on('message', (message: FromWriter) => this.received(message));
-    worker.on('error', (error) =>
-      this.failed(new LedgerWriteError(`the ledger's writer thread died: ${error.message}`)),
-    );
+    this.queue = new GroupCommit({ worker, freeBytes, rowOfBatch: () => this.clockSample() });
     void this.meta('origin', this.origin);
     void this.meta('runTag', this.runTag);
     if (saved !== null)
@@ -163,38 +114,38 @@ export class Ledger {
 
   /** Size of the file and room beside it, as of the last look (twice a second under load). */
   usage(): { readonly fileBytes: number; readonly freeBytes: number; readonly queuedRows: number } {
-    return { ...this.space, queuedRows: this.records.count + this.sideRows.length + this.committingRows };
+    return { ...this.queue.space, queuedRows: this.queue.queuedRows };
   }
 
   /** Resolves once the intent is committed; only then may the operation be sent. Rejects with {@link DiskGuardError} or {@link LedgerWriteError}. */
   intent(row: rows.IntentRow): Promise<void> {
-    if (this.space.freeBytes < this.minFreeBytes) {
+    if (this.queue.space.freeBytes < this.minFreeBytes) {
       return Promise.reject(
         new DiskGuardError(
-          `only ${this.space.freeBytes} bytes are free for the ledger, below the bound of ${this.minFreeBytes}; no new operation is started.`,
+          `only ${this.queue.space.freeBytes} bytes are free for the ledger, below the bound of ${this.minFreeBytes}; no new operation is started.`,
         ),
       );
     }
-    const refused = this.refusal(maxQueuedRows);
+    const refused = this.queue.refusal(maxQueuedRows);
     if (refused !== null) return Promise.reject(refused);
     const { operation } = row;
     assert(!this.open.has(row.session), 'a session has one open operation at a time');
     const keyId = this.keyId(operation.key, row.canary ?? false);
     const digest = this.digestIn(operation);
     this.open.set(row.session, { operationId: row.operationId, operation, keyId, digest });
-    const at = this.records.append(recordKinds.intent);
-    this.records.set(at, 0, row.session);
-    this.records.set(at, 1, row.operationId);
-    this.records.set(at, 2, rows.operationCodes.indexOf(operation.f));
-    this.records.set(at, 3, keyId);
-    this.records.set(at, 4, row.atNs);
+    const at = this.queue.records.append(recordKinds.intent);
+    this.queue.records.set(at, 0, row.session);
+    this.queue.records.set(at, 1, row.operationId);
+    this.queue.records.set(at, 2, rows.operationCodes.indexOf(operation.f));
+    this.queue.records.set(at, 3, keyId);
+    this.queue.records.set(at, 4, row.atNs);
     this.setArguments(at, 5, operation, digest);
-    return this.queued();
+    return this.queue.queued();
   }
 
   /** Records how the session's open operation ended. Resolves once committed. */
   outcome(row: rows.OutcomeRow): Promise<void> {
-    const refused = this.refusal();
+    const refused = this.queue.refusal();
     if (refused !== null) return Promise.reject(refused);
     const open = present(this.open.get(row.session), `open operation of session ${row.session}`);
     this.open.delete(row.session);
@@ -206,7 +157,7 @@ export class Ledger {
    * between intent and outcome could have hidden. Resolves once committed.
    */
   ended(intent: rows.IntentRow, outcome: rows.OutcomeRow): Promise<void> {
-    const refused = this.refusal();
+    const refused = this.queue.refusal();
     if (refused !== null) return Promise.reject(refused);
     const { operationId, operation } = intent;
     const keyId = this.keyId(operation.key, intent.canary ?? false);
@@ -218,8 +169,8 @@ export class Ledger {
     const version: Version | null = completion.kind === 'info' ? null : (completion.version ?? null);
     const seen = seenIn(this.runTag, completion, open.operation.f === 'read');
     // A refusal rejects what is returned below, too.
-    if (seen.text !== null) this.side('odd_values', open.operationId, seen.text).catch(() => undefined);
-    const { records } = this;
+    if (seen.text !== null) this.queue.side('odd_values', open.operationId, seen.text).catch(() => undefined);
+    const { records } = this.queue;
     // Names that are new are stored first.
     const error = completion.kind === 'ok' ? NaN : this.errorId(completion.error);
     const node = completion.node === undefined ? NaN : this.nodeId(completion.node);
@@ -241,7 +192,7 @@ export class Ledger {
     records.set(at, 14, completion.attempts ?? NaN);
     records.set(at, 15, seen.observed);
     this.setArguments(at, 16, open.operation, Number.isNaN(seen.number) ? open.digest : seen.number);
-    return this.queued();
+    return this.queue.queued();
   }
 
   /** Of a list that an operation writes; a plain value (no separator) has none. */
@@ -253,7 +204,7 @@ export class Ledger {
 
   fault(row: rows.FaultRow): Promise<void> {
     const partitions = row.partitions === undefined ? null : JSON.stringify(row.partitions);
-    return this.side(
+    return this.queue.side(
       'faults',
       row.faultId,
       row.kind,
@@ -268,7 +219,7 @@ export class Ledger {
 
   epochChange(row: rows.EpochChangeRow): Promise<void> {
     const node = row.node === null ? null : this.nodeId(row.node);
-    return this.side(
+    return this.queue.side(
       'epoch_changes',
       row.partition,
       row.epoch,
@@ -282,14 +233,14 @@ export class Ledger {
   }
 
   incarnation(row: rows.IncarnationRow): Promise<void> {
-    return this.side('incarnations', this.nodeId(row.node), row.incarnation, row.atNs, Math.round(row.wallMs));
+    return this.queue.side('incarnations', this.nodeId(row.node), row.incarnation, row.atNs, Math.round(row.wallMs));
   }
 
   finalRead(row: rows.FinalReadRow): Promise<void> {
     const { completion } = row;
     const seen = seenIn(this.runTag, completion, true);
     const version = completion.kind === 'info' ? null : (completion.version ?? null);
-    return this.side(
+    return this.queue.side(
       'final_reads',
       this.knownKeyId(row.key),
       rows.phaseCodes.indexOf(row.phase),
@@ -318,9 +269,9 @@ export class Ledger {
       row.atNs,
     ] as const;
     if (row.kind === 'missing')
-      return this.side('replica_reads', ...head, 0, null, null, null, null, null, null, row.reason);
+      return this.queue.side('replica_reads', ...head, 0, null, null, null, null, null, null, row.reason);
     const seen = seenValue(this.runTag, row.value);
-    return this.side(
+    return this.queue.side(
       'replica_reads',
       ...head,
       1,
@@ -335,7 +286,7 @@ export class Ledger {
   }
 
   digest(row: rows.DigestRow): Promise<void> {
-    return this.side(
+    return this.queue.side(
       'digests',
       row.partition,
       this.nodeId(row.node),
@@ -350,80 +301,53 @@ export class Ledger {
   }
 
   retire(row: rows.RetireRow): Promise<void> {
-    return this.side('retirements', this.knownKeyId(row.key), row.atNs, row.exposed ? 1 : 0);
+    return this.queue.side('retirements', this.knownKeyId(row.key), row.atNs, row.exposed ? 1 : 0);
   }
 
   /** Forgets a retired key's name, so that memory stays flat. The name must never be used again in this run. */
   release(key: string): Promise<void> {
     const keyId = this.knownKeyId(key);
     this.keys.forget(key);
-    return this.side('released_keys', keyId);
+    return this.queue.side('released_keys', keyId);
   }
 
   meta(key: string, json: unknown): Promise<void> {
-    return this.side('meta', key, JSON.stringify(json));
+    return this.queue.side('meta', key, JSON.stringify(json));
   }
 
   gap(row: rows.GapRow): Promise<void> {
-    return this.side('gaps', row.fromNs, row.toNs, row.reason);
+    return this.queue.side('gaps', row.fromNs, row.toNs, row.reason);
   }
 
   /** Resolves once everything handed in so far is committed. */
   flush(): Promise<void> {
-    return this.records.count + this.sideRows.length > 0
-      ? this.queued()
-      : (this.committing?.promise ?? Promise.resolve());
+    return this.queue.flush();
   }
 
   /** Commits what is queued, folds the WAL into the file and ends the thread. Operations still open stay open in the file (readers take them as `info`). */
-  async close(): Promise<void> {
-    if (this.closing === null) {
-      this.closing = newPending();
-      await this.flush().catch(() => {});
-      if (this.failure === null) {
-        this.post({ kind: 'close' });
-        await this.closing.promise;
-      }
-      await this.worker.terminate();
-    }
-    if (this.failure !== null) throw this.failure;
+  close(): Promise<void> {
+    return this.queue.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  private refusal(limit = 2 * maxQueuedRows): Error | null {
-    if (this.failure !== null) return this.failure;
-    if (this.closing !== null) return new LedgerWriteError('the ledger is closed');
-    if (this.records.count + this.sideRows.length > limit)
-      return new LedgerWriteError(`more than ${limit} rows wait for the ledger; intents must be awaited`);
-    return null;
-  }
-
-  private side(table: SideTable, ...values: SideValue[]): Promise<void> {
-    const refused = this.refusal();
-    if (refused !== null) return Promise.reject(refused);
-    assert(values.length === sideTables[table].length, `columns of ${table}`);
-    this.sideRows.push([table, ...values]);
-    return this.queued();
-  }
-
   private setArguments(at: number, column: number, operation: Operation, number: number): void {
     const expected = 'expected' in operation ? operation.expected : undefined;
-    this.records.set(at, column, number);
-    this.records.set(
+    this.queue.records.set(at, column, number);
+    this.queue.records.set(
       at,
       column + 1,
       operation.f === 'add' ? operation.delta : operation.f === 'write' ? (operation.ttlMs ?? NaN) : NaN,
     );
-    this.records.set(at, column + 2, expected?.[0] ?? NaN);
-    this.records.set(at, column + 3, expected?.[1] ?? NaN);
-    this.records.set(at, column + 4, 'value' in operation ? operation.value.length : NaN);
+    this.queue.records.set(at, column + 2, expected?.[0] ?? NaN);
+    this.queue.records.set(at, column + 3, expected?.[1] ?? NaN);
+    this.queue.records.set(at, column + 4, 'value' in operation ? operation.value.length : NaN);
   }
 
   private keyId(name: string, canary: boolean): number {
-    return this.keys.id(name, (id) => this.sideRows.push(['keys', id, name, canary ? 1 : 0]));
+    return this.keys.id(name, (id) => this.queue.name(['keys', id, name, canary ? 1 : 0]));
   }
 
   private knownKeyId(name: string): number {
@@ -431,79 +355,20 @@ export class Ledger {
   }
 
   private nodeId(name: string): number {
-    return this.nodes.id(name, (id) => this.sideRows.push(['nodes', id, name]));
+    return this.nodes.id(name, (id) => this.queue.name(['nodes', id, name]));
   }
 
   private errorId(text: string): number {
     const kept = this.errors.size < maxErrorTexts ? text.slice(0, maxErrorChars) : 'other';
-    return this.errors.id(kept, (id) => this.sideRows.push(['errors', id, kept]));
+    return this.errors.id(kept, (id) => this.queue.name(['errors', id, kept]));
   }
 
-  private queued(): Promise<void> {
-    if (!this.flushScheduled && this.committing === null) {
-      this.flushScheduled = true;
-      setImmediate(() => {
-        this.flushScheduled = false;
-        if (this.committing === null) this.commit();
-      });
-    }
-    return this.filling.promise;
-  }
-
-  private commit(): void {
-    if (this.failure !== null || this.records.count + this.sideRows.length === 0) return;
+  /** A row that ties the run's clock to the wall's, now and then. */
+  private clockSample(): SideRow | null {
     const nowNs = this.nowNs();
-    if (nowNs - this.lastClockSampleNs > clockSampleEveryNs) {
-      this.lastClockSampleNs = nowNs;
-      this.sideRows.push(['clock', nowNs, Date.now(), this.origin.bootId]);
-    }
-    this.committing = this.filling;
-    this.committingRows = this.records.count + this.sideRows.length;
-    this.filling = newPending();
-    const rowsOfBatch = this.sideRows;
-    this.sideRows = [];
-    const records = this.records.take();
-    this.worker.postMessage({ kind: 'batch', records, rows: rowsOfBatch } satisfies ToWriter, [
-      records.buffer as ArrayBuffer,
-    ]);
-  }
-
-  private post(message: ToWriter): void {
-    this.worker.postMessage(message);
-  }
-
-  private received(message: FromWriter): void {
-    switch (message.kind) {
-      case 'committed': {
-        this.space = { freeBytes: message.freeBytes, fileBytes: message.fileBytes };
-        const done = this.committing;
-        this.committing = null;
-        this.committingRows = 0;
-        done?.resolve();
-        this.commit();
-        return;
-      }
-      case 'failed':
-        this.failed(
-          message.diskFull
-            ? new DiskGuardError('the disk is full; the ledger cannot be written.')
-            : new LedgerWriteError(`the ledger cannot be written: ${message.reason}`),
-        );
-        return;
-      case 'closed':
-        this.closing?.resolve();
-        return;
-      case 'open':
-        return;
-    }
-  }
-
-  private failed(error: Error): void {
-    this.failure ??= error;
-    this.committing?.reject(this.failure);
-    this.filling.reject(this.failure);
-    this.closing?.resolve();
-    this.committing = null;
+    if (nowNs - this.lastClockSampleNs <= clockSampleEveryNs) return null;
+    this.lastClockSampleNs = nowNs;
+    return ['clock', nowNs, Date.now(), this.origin.bootId];
   }
 }
 
