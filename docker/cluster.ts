@@ -6,16 +6,14 @@
  * able to run anything.
  */
 import { present } from '../lib/assert.ts';
-import type { Clock } from '../lib/clock.ts';
 import type { ClockProbe, Cluster, EffectProbe, Endpoint, LinkRule, NodeState, ProbeResult } from '../chaos/ports.ts';
 import { findRun, takeOwnership } from './adoption.ts';
 import type { FoundRun } from './adoption.ts';
 import { clockOffsets, readClocks } from './clock-fault.ts';
+import type { DockerClusterOptions, NodeAddress } from './cluster-options.ts';
 import type { CommandResult } from './command.ts';
 import { SeatContainer, zarisPorts } from './containers.ts';
-import type { NodePorts } from './containers.ts';
 import { examineHost, unsupportedFaults } from './doctor.ts';
-import type { Engine } from './engine.ts';
 import { EnvironmentError, messageOf } from './errors.ts';
 import { freeHostPorts, isPortTaken } from './host-ports.ts';
 import { currentOwner, labelsOf } from './labels.ts';
@@ -28,54 +26,9 @@ import type { RunNetwork } from './network.ts';
 import { execInContainer } from './netns.ts';
 import type { NetnsMethod, Seat } from './netns.ts';
 import { NodeLife, removeContainer } from './node-life.ts';
-import type { Effect } from './node-life.ts';
 import { outOfMemoryObstacle } from './out-of-memory.ts';
 import { probeHealth } from './probes.ts';
 import { cleanRun } from './sweep.ts';
-
-/** Where a node is reached: `ip` from the other nodes (and from this host), the host ports on 127.0.0.1. */
-export interface NodeAddress {
-  readonly nodeId: string;
-  readonly ip: string;
-  readonly ports: NodePorts;
-  readonly hostClientPort: number;
-  readonly hostHttpPort: number;
-}
-
-export interface DockerClusterOptions {
-  readonly engine: Engine;
-  readonly clock: Clock;
-  /** Unique name of the run; lower-case letters, digits, `-` and `_`. */
-  readonly runId: string;
-  /** The node image, and the base that seats are made from. */
-  readonly image: string;
-  readonly base: string;
-  /** Default 5. */
-  readonly nodeCount?: number;
-  readonly ports?: NodePorts;
-  readonly healthPath?: string;
-  /** How a node is seen to answer, where it has no health endpoint. */
-  readonly probe?: (address: NodeAddress) => Promise<ProbeResult>;
-  /** Instead of the image's own; the same for all nodes, or made from the addresses of all. */
-  readonly command?:
-    | readonly string[]
-    | ((nodeId: string, index: number, addresses: ReadonlyMap<string, NodeAddress>) => readonly string[]);
-  /** Faults that what runs on the nodes cannot stand, each with the reason. */
-  readonly unsupportedFaults?: ReadonlyMap<string, string>;
-  readonly memoryBytes?: number;
-  /** Environment of a node's process; asked again whenever its container is made anew. */
-  readonly environment: (
-    nodeId: string,
-    index: number,
-    addresses: ReadonlyMap<string, NodeAddress>,
-  ) => Record<string, string>;
-  /** Start nodes under libfaketime, so that their wall clocks can be moved; costs them time per look at the clock. Default false. */
-  readonly clockFaults?: boolean;
-  /** Folder for the logs of every incarnation. */
-  readonly logsDir: string;
-  readonly onEffect?: (effect: Effect) => void;
-  readonly say?: (line: string) => void;
-}
 
 const portTries = 5;
 const maxNodes = 200;
@@ -242,7 +195,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
         ...this.commandOf(nodeId, index),
         ...(options.memoryBytes === undefined ? {} : { memoryBytes: options.memoryBytes }),
       }),
-      clockFaults: this.clockFaults,
+      clockFaults: this.options.clockFaults ?? false,
       volumeLabels: labelsOf(options.runId, this.owner, 'disk', nodeId),
       logsDir: options.logsDir,
       onEffect: (effect) => options.onEffect?.(effect),
@@ -254,10 +207,6 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     const { command } = this.options;
     if (command === undefined) return {};
     return { command: typeof command === 'function' ? command(nodeId, index, this.known) : command };
-  }
-
-  private get clockFaults(): boolean {
-    return this.options.clockFaults ?? false;
   }
 
   private life(nodeId: string): NodeLife {
@@ -405,7 +354,7 @@ export class DockerCluster implements Cluster, AsyncDisposable {
     this.limits ??= examineHost(this.options.engine, this.options.base).then((capabilities) => {
       const reasons = new Map(unsupportedFaults(capabilities));
       if (!reasons.has('latency')) reasons.set('latency', 'the Docker cluster has no rule that delays packets');
-      if (!this.clockFaults) reasons.set('clock', 'this cluster was started without clock faults');
+      if (this.options.clockFaults !== true) reasons.set('clock', 'this cluster was started without clock faults');
       const obstacle = outOfMemoryObstacle(this.options.engine.local);
       if (obstacle !== null) reasons.set('oom', obstacle);
       for (const [kind, reason] of this.options.unsupportedFaults ?? []) reasons.set(kind, reason);

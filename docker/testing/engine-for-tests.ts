@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { DockerCluster } from '../cluster.ts';
-import type { DockerClusterOptions } from '../cluster.ts';
+import type { DockerClusterOptions } from '../cluster-options.ts';
 import { connectEngine } from '../engine.ts';
 import type { Engine } from '../engine.ts';
 import { messageOf } from '../errors.ts';
