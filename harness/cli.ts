@@ -128,7 +128,7 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     )
     .command(
       'selftest',
-      'Show that deliberately broken stores are caught ("certify selftest --help")',
+      'Show that deliberately broken stores are caught, simulated or in containers ("certify selftest --help")',
       {},
       () => undefined,
     )

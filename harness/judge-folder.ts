@@ -10,6 +10,7 @@ import { renderMarkdown } from './report/render-markdown.ts';
 import { renderLastLines } from './report/render-lines.ts';
 import { writeReportFiles } from './report/write-report.ts';
 import type { Judged } from './run/world.ts';
+import { foundOf } from './selftest/judge-catch.ts';
 
 /** Acknowledged writes that must overlap a confirmed fault before a run may claim to have survived faults: per second of the run, at most so many. */
 const ackedInFaultWindowsPerSecond = 20;
@@ -71,6 +72,7 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
       exitCode,
       headline,
       certificate,
+      found: foundOf(judgement.findings),
       lines: [
         ...renderLastLines(report, { colour, reportPath: join(folder, 'report.html') }),
         ...githubAnnotations(report, process.env),

@@ -40,7 +40,7 @@ async function execute(command: Command, interruption: Interruption): Promise<nu
     case 'sim':
       return (await import('./commands/sim-command.ts')).simCommand(command.argv, interruption);
     case 'selftest':
-      return (await import('./commands/sim-command.ts')).selfTestCommand(command.argv);
+      return (await import('./commands/selftest-command.ts')).selfTestCommand(command.argv, interruption);
     case 'list':
       return (await import('./commands/results-commands.ts')).listCommand(command.resultsDir);
     case 'diff':

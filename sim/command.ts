@@ -175,25 +175,18 @@ function sayTotals(totals: SweepTotals, planned: number, wallMs: number, print: 
 }
 
 export interface SelfTestCommand {
-  readonly only: string | null;
+  readonly stores: readonly BrokenStore[];
   readonly firstSeed: number | null;
   readonly boundMs: number;
   readonly print: (line: string) => void;
-  readonly onRow?: (row: SelfTestRow) => void;
 }
 
-/** Plays every broken store (or one) until it is caught; rows in the order of the catalogue. Throws {@link SimOptionError} for an unknown name. */
+/** Plays each broken store until it is caught; rows in the order given. */
 export async function runSelfTestCommand(command: SelfTestCommand): Promise<SelfTestRow[]> {
-  const chosen = brokenStores.filter((store) => command.only === null || store.name === command.only);
-  if (chosen.length === 0)
-    throw new SimOptionError(
-      `There is no broken store "${command.only}"; there are ${brokenStores.map((store) => store.name).join(', ')}.`,
-    );
   const rows: SelfTestRow[] = [];
-  for (const store of chosen) {
+  for (const store of command.stores) {
     const row = await selfTest(store, command.firstSeed ?? 1, command.boundMs);
     rows.push(row);
-    command.onRow?.(row);
     command.print(
       `${row.isCaught ? 'caught' : 'MISSED'}  ${row.name}: ${row.finding ?? 'nothing of what it must show was reported'} (${row.seeds} seeds, ${row.operations} operations, ${row.faults} faults, ${secondsOf(row.wallMs)} s)`,
     );

@@ -1,13 +1,13 @@
-/** `certify sim` and `certify selftest`: the simulator's command lines. A single seed ends in a ledger and the normal report. */
+/** `certify sim`: the simulator's command line. A single seed ends in a ledger and the normal report. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import Table from 'cli-table3';
-import yargs, { type Argv } from 'yargs';
-import { runReplayCommand, runSelfTestCommand, runShrinkCommand, runSweepCommand } from '../../sim/command.ts';
+import type { Argv } from 'yargs';
+import { runReplayCommand, runShrinkCommand, runSweepCommand } from '../../sim/command.ts';
 import { CounterexampleError, regressionsFolder } from '../../sim/counterexample.ts';
 import { drawOptions, type Pins, SimOptionError } from '../../sim/options.ts';
 import { UsageError } from '../errors.ts';
+import { parseOwn, word } from '../own-parser.ts';
 import { parseDuration, parseInteger, parseSeed } from '../parse.ts';
 import { createHiddenFolder } from '../results.ts';
 import type { Interruption } from '../run/interruption.ts';
@@ -16,39 +16,7 @@ import { defaults } from '../settings.ts';
 import { exitCodeOf } from '../verdict.ts';
 import type { SimRunReply, SimRunTask } from './sim-run-thread.ts';
 
-const helpColumns = 110;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
-
-/** Reads words with a parser of its own. Null: help was asked for, and printed. */
-async function parsed<T>(argv: readonly string[], build: (parser: Argv) => Argv<T>, name: string): Promise<T | null> {
-  let text = '';
-  const parser = build(yargs([...argv]).scriptName(`certify ${name}`))
-    .parserConfiguration({ 'parse-numbers': false, 'camel-case-expansion': false })
-    .strict()
-    .version(false)
-    .alias('h', 'help')
-    .wrap(helpColumns)
-    .exitProcess(false)
-    .showHelpOnFail(false)
-    .fail((message: string | null, error: Error | undefined) => {
-      if (error instanceof Error && error.name !== 'YError') throw error;
-      throw new UsageError(
-        `${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify ${name} --help" explains the options.`,
-      );
-    });
-  const options = (await parser.parseAsync(
-    [...argv],
-    {},
-    (_error: Error | undefined, _parsed: unknown, output: string) => {
-      text = output;
-    },
-  )) as T;
-  if (text === '') return options;
-  print(text);
-  return null;
-}
-
-const word = { string: true, requiresArg: true } as const;
 
 const simOptions = (parser: Argv) =>
   parser
@@ -79,8 +47,12 @@ const simOptions = (parser: Argv) =>
 
 /** Plays what the words say. The first signal ends it: a run leaves nothing, a sweep says what it has come to. */
 export async function simCommand(argv: readonly string[], interruption: Interruption): Promise<number> {
-  const options = await parsed(argv, simOptions, 'sim');
-  if (options === null) return 0;
+  const parsed = await parseOwn(argv, simOptions, 'sim');
+  if (parsed.kind === 'text') {
+    print(parsed.text);
+    return 0;
+  }
+  const { options } = parsed;
   const pins = pinsOf(options);
   const seed = options.seed === undefined ? null : parseSeed(options.seed);
   return asUsage(async () => {
@@ -186,52 +158,4 @@ async function oneSeed(seed: number, pins: Pins, resultsDir: string, interrupted
     await worker.terminate();
     rmSync(unfinished, { recursive: true, force: true });
   }
-}
-
-const selfTestOptions = (parser: Argv) =>
-  parser
-    .usage('Runs deliberately broken stores; the verifier must catch every one of them.\n\nUsage: $0 [--only NAME]')
-    .options({
-      cluster: { ...word, default: 'sim', choices: ['sim'], describe: 'Where they run' },
-      only: { ...word, describe: 'One broken store by name' },
-      seed: { ...word, describe: 'First seed' },
-      limit: { ...word, default: '2m', describe: 'Time for each store' },
-    });
-
-export async function selfTestCommand(argv: readonly string[]): Promise<number> {
-  const options = await parsed(argv, selfTestOptions, 'selftest');
-  if (options === null) return 0;
-  const firstSeed = options.seed === undefined ? null : parseSeed(options.seed);
-  const boundMs = parseDuration(options.limit, '--limit');
-  const rows = await asUsage(() =>
-    runSelfTestCommand({
-      only: options.only ?? null,
-      firstSeed,
-      boundMs,
-      print: (line) => process.stderr.write(`${line}\n`),
-    }),
-  );
-  const table = new Table({
-    head: ['broken store', 'finding', 'seeds', 'operations', 'faults', 'seconds'],
-    style: { head: [], border: [] },
-    wordWrap: true,
-    colWidths: [28, 60, 7, 12, 8, 9],
-  });
-  for (const row of rows)
-    table.push([
-      row.name,
-      row.finding ?? 'NOT CAUGHT',
-      row.seeds,
-      row.operations,
-      row.faults,
-      (row.wallMs / 1_000).toFixed(1),
-    ]);
-  print(table.toString());
-  const missed = rows.filter((row) => !row.isCaught);
-  print(
-    missed.length === 0
-      ? `All ${rows.length} broken stores were caught.`
-      : `${missed.length} of ${rows.length} were not caught: ${missed.map((row) => row.name).join(', ')}.`,
-  );
-  return missed.length === 0 ? 0 : 1;
 }

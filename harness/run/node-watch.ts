@@ -7,6 +7,7 @@ import { EnvironmentError } from '../../docker/errors.ts';
 import { messageOf } from '../errors.ts';
 import type { ActiveRun } from './open-run.ts';
 import { lastLine } from './open-run.ts';
+import { unawaited } from './ports.ts';
 import type { RunState } from './run-state.ts';
 
 const everyMs = 2_000;
@@ -43,6 +44,8 @@ export class NodeWatch {
   private readonly state: RunState;
   private readonly active: ActiveRun;
   private readonly reported = new Set<string>();
+  /** Nodes that died by themselves. */
+  private readonly crashed = new Set<string>();
   private answeredAtMs: number;
   private looks = 0;
 
@@ -86,6 +89,7 @@ export class NodeWatch {
       const tail = await active.cluster.logTail(nodeId).catch(() => '');
       const how = at.oomKilled ? 'was killed by the kernel for memory' : `ended with exit code ${at.exitCode}`;
       state.against({ verdict: 'inconclusive', reason: `${nodeId} ${how} without a fault of ours: ${lastLine(tail)}` });
+      unawaited(state.ledger.meta('crashed', [...this.crashed.add(nodeId)]));
       state.print(`${nodeId} ${how} without a fault of ours`);
       state.world.logger.error(
         { nodeId, lastWords: tail.trim().split('\n').slice(-lastWords) },

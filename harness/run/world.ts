@@ -11,6 +11,7 @@ import type { Certificate } from '../certificate.ts';
 import type { OpenClusterOptions, RunCluster } from '../clusters/run-cluster.ts';
 import type { RunFolder } from '../results.ts';
 import type { RunSettings } from '../settings.ts';
+import type { Found } from '../selftest/judge-catch.ts';
 import type { System } from '../systems/system.ts';
 import type { VerdictReason, Verdict } from '../verdict.ts';
 import type { Interruption } from './interruption.ts';
@@ -64,6 +65,8 @@ export interface Judged {
   readonly headline: string;
   /** What the verdict claims and rests on; absent where nothing was judged. */
   readonly certificate?: Certificate;
+  /** Findings of the verifier by kind and rule; absent where nothing was judged. */
+  readonly found?: readonly Found[];
   /** Lines for the terminal, under the headline. */
   readonly lines: readonly string[];
 }
