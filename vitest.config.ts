@@ -2,6 +2,8 @@
 import { defineConfig } from 'vitest/config';
 
 const worlds = ['sim', 'process', 'docker', 'browser', 'full'] as const;
+/** What sockets, timers, browsers and processes do shows when it shows; only a test that fails anyway waits so long. */
+const patience = { poll: { timeout: 10_000 } };
 const exclude = ['node_modules/**', 'results/**', '.cache/**'];
 
 export default defineConfig({
@@ -10,6 +12,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          expect: patience,
           include: ['**/*.test.ts'],
           exclude: [...exclude, ...worlds.map((world) => `**/*.${world}.test.ts`)],
           testTimeout: 60_000,
@@ -19,6 +22,7 @@ export default defineConfig({
       {
         test: {
           name: 'process',
+          expect: patience,
           include: ['**/*.process.test.ts'],
           exclude,
           testTimeout: 120_000,
@@ -28,6 +32,7 @@ export default defineConfig({
       {
         test: {
           name: 'browser',
+          expect: patience,
           include: ['**/*.browser.test.ts'],
           exclude,
           testTimeout: 120_000,
@@ -37,6 +42,7 @@ export default defineConfig({
       {
         test: {
           name: 'docker',
+          expect: patience,
           include: ['**/*.docker.test.ts'],
           exclude,
           testTimeout: 600_000,

@@ -19,6 +19,16 @@ const widths = [
 ] as const;
 const missing = chromiumPath() === null;
 
+/** How late a slow machine shows what the address says, ms; the page itself needs one task. */
+const lateHashMs = 300;
+/** Run in the page: every listener to `hashchange` hears of it that much later. */
+const hashLater = (lateMs: number): void => {
+  const target = globalThis as unknown as { addEventListener: (type: string, heard: (event: unknown) => void) => void };
+  const add = target.addEventListener.bind(target);
+  target.addEventListener = (type, heard) =>
+    add(type, type === 'hashchange' ? (event) => setTimeout(() => heard(event), lateMs) : heard);
+};
+
 describe.skipIf(missing)(
   `report page${missing ? ' (skipped: no Chromium is installed)' : ''}`,
   () => {
@@ -36,7 +46,12 @@ describe.skipIf(missing)(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    async function open(report: RunReport, width: number, theme: 'light' | 'dark' = 'light'): Promise<Page> {
+    async function open(
+      report: RunReport,
+      width: number,
+      theme: 'light' | 'dark' = 'light',
+      hashLateMs = 0,
+    ): Promise<Page> {
       problems = [];
       const path = join(folder, `${report.run.runId}.html`);
       writeFileSync(path, renderHtml(report));
@@ -53,10 +68,22 @@ describe.skipIf(missing)(
         if (!request.url().startsWith('file:') && !request.url().startsWith('data:'))
           problems.push(`request ${request.url()}`);
       });
+      if (hashLateMs > 0) await page.addInitScript(hashLater, hashLateMs);
       await page.goto(pathToFileURL(path).href);
       await page.waitForSelector('html[data-ready]');
       return page;
     }
+
+    /** The address changes at once, the page with a later task: until then what is hidden takes no focus and no key. */
+    const back = async (page: Page): Promise<void> => {
+      await page.locator('#overview').waitFor({ state: 'visible' });
+      expect(await page.locator('#detail').isHidden()).toBe(true);
+    };
+    const focused = (page: Page): Promise<string> =>
+      page.evaluate(
+        "document.activeElement.getAttribute('href') ?? (document.activeElement.id || document.activeElement.className)",
+      ) as Promise<string>;
+    const span = (page: Page): Promise<string> => page.locator('.tools .span').innerText();
 
     const spilled = (page: Page): Promise<number> =>
       page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as Promise<number>;
@@ -84,11 +111,11 @@ describe.skipIf(missing)(
       }
       expect(await spilled(page)).toBe(0);
       await page.goBack();
-      await expect.poll(() => page.locator('#overview').isVisible()).toBe(true);
-      expect(await page.locator('#detail').isHidden()).toBe(true);
+      await back(page);
       await page.goForward();
       await page.locator('#back').click();
-      await expect.poll(() => page.locator('#findings').isVisible()).toBe(true);
+      await back(page);
+      expect(await page.locator('#findings').isVisible()).toBe(true);
       expect(await spilled(page)).toBe(0);
       expect(problems).toEqual([]);
       await page.close();
@@ -105,8 +132,8 @@ describe.skipIf(missing)(
       expect(await page.locator('#detail .life .event-own').count()).toBe(1);
       await page.locator('#to-verdict').focus();
       await page.keyboard.press('Enter');
-      await expect.poll(() => page.locator('#verdict').isVisible()).toBe(true);
-      expect(await page.locator('#detail').isHidden()).toBe(true);
+      await back(page);
+      expect(await page.locator('#verdict').isVisible()).toBe(true);
       expect(
         await page.evaluate('Math.round(document.querySelector("#first").getBoundingClientRect().top) < 100'),
       ).toBe(true);
@@ -122,9 +149,9 @@ describe.skipIf(missing)(
       expect(await page.locator('#findings details[open]').count()).toBe(3);
       await groups.nth(3).locator('summary').focus();
       await page.keyboard.press('Enter');
-      expect(await page.locator('#findings details[open]').count()).toBe(4);
+      await expect.poll(() => page.locator('#findings details[open]').count()).toBe(4);
       await page.locator('#filter').fill('stale');
-      expect(await page.locator('#findings details:not([open])').count()).toBe(0);
+      await expect.poll(() => page.locator('#findings details:not([open])').count()).toBe(0);
       expect(problems).toEqual([]);
       await page.close();
     });
@@ -132,10 +159,10 @@ describe.skipIf(missing)(
     it('prints the verdict, the losses and the tables without controls', async () => {
       const page = await open(violated, 794);
       await page.emulateMedia({ media: 'print' });
+      for (const hidden of ['.top', '.tools', '#filter', 'button'])
+        await expect.poll(() => page.locator(hidden).first().isVisible(), { message: hidden }).toBe(false);
       for (const shown of ['#verdict', '.losses', '#replay', '#promises table'])
         expect(await page.locator(shown).first().isVisible(), shown).toBe(true);
-      for (const hidden of ['.top', '.tools', '#filter', 'button'])
-        expect(await page.locator(hidden).first().isVisible(), hidden).toBe(false);
       expect(await spilled(page)).toBe(0);
       expect((await page.pdf({ format: 'A4' })).subarray(0, 4).toString()).toBe('%PDF');
       expect(problems).toEqual([]);
@@ -143,22 +170,59 @@ describe.skipIf(missing)(
     });
 
     it.each(widths)('%s: works by keyboard alone', async (_, width) => {
-      const page = await open(violated, width);
-      await page.locator('#first a.open').first().focus();
+      const page = await open(violated, width, 'light', lateHashMs);
+      const link = page.locator('#first a.open').first();
+      await link.focus();
       await page.keyboard.press('Enter');
-      await page.waitForSelector('#detail h1');
+      await page.waitForSelector('#detail h1:focus');
       await page.locator('#back').focus();
       await page.keyboard.press('Enter');
+      await back(page);
+      // What was asked for is the list, and the link stands in the verdict above it.
+      await expect.poll(() => focused(page)).toBe('findings');
       await page.locator('.stack').focus();
-      const before = await page.locator('.tools .span').innerText();
-      // What a key does shows with the next frame.
-      const span = (): Promise<string> => page.locator('.tools .span').innerText();
+      expect(await focused(page)).toBe('stack');
+      const before = await span(page);
       await page.keyboard.press('+');
-      await expect.poll(span).not.toBe(before);
+      await expect.poll(() => span(page)).not.toBe(before);
       await page.keyboard.press('n');
       await expect.poll(() => page.locator('.readout').innerText()).toContain('open: ');
       await page.keyboard.press('0');
-      await expect.poll(span).toBe(before);
+      await expect.poll(() => span(page)).toBe(before);
+      expect(problems).toEqual([]);
+      await page.close();
+    });
+
+    it('the focus returns with the page: to the link that opened the finding, or to what was asked for', async () => {
+      const page = await open(violated, 1440, 'light', lateHashMs);
+      const openFrom = async (place: string): Promise<string> => {
+        const link = page.locator(`${place} a[href^="#/finding/"]`).last();
+        await link.focus();
+        await page.keyboard.press('Enter');
+        await page.waitForSelector('#detail h1:focus');
+        return (await link.getAttribute('href')) ?? '';
+      };
+      const follow = async (id: string): Promise<void> => {
+        await page.locator(id).focus();
+        await page.keyboard.press('Enter');
+        await back(page);
+      };
+      const first = await openFrom('#first');
+      await page.goBack();
+      await back(page);
+      expect(await focused(page)).toBe(first);
+      const listed = await openFrom('#findings details[open]');
+      await follow('#back');
+      expect(await focused(page)).toBe(listed);
+      await openFrom('#findings details[open]');
+      await follow('#to-verdict');
+      expect(await focused(page)).toBe('first');
+      const told = await openFrom('#first');
+      await follow('#to-verdict');
+      expect(await focused(page)).toBe(told);
+      await openFrom('#first');
+      await follow('#back');
+      expect(await focused(page)).toBe('findings');
       expect(problems).toEqual([]);
       await page.close();
     });
@@ -170,9 +234,9 @@ describe.skipIf(missing)(
       const box = await charts.first().boundingBox();
       if (box === null) throw new Error('the first chart has no box');
       await page.mouse.move(box.x + box.width / 2, box.y + 40);
-      expect(await page.locator('.hair').isVisible()).toBe(true);
-      expect(await page.locator('.legend b').first().innerText()).not.toBe('');
-      expect(await page.locator('.legend b').nth(2).innerText()).not.toBe('');
+      await expect.poll(() => page.locator('.hair').isVisible()).toBe(true);
+      await expect.poll(() => page.locator('.legend b').first().innerText()).not.toBe('');
+      await expect.poll(() => page.locator('.legend b').nth(2).innerText()).not.toBe('');
       const picture = (): Promise<string[]> =>
         page.evaluate("[...document.querySelectorAll('.stack canvas')].map((one) => one.toDataURL())") as Promise<
           string[]
@@ -183,7 +247,7 @@ describe.skipIf(missing)(
       await page.mouse.up();
       await expect.poll(async () => (await picture()).filter((one, index) => one === before[index]).length).toBe(0);
       await page.mouse.dblclick(box.x + box.width / 2, box.y + 40);
-      expect(await page.locator('.tools .span').innerText()).toContain('20 min of 20 min');
+      await expect.poll(() => span(page)).toContain('20 min of 20 min');
       expect(problems).toEqual([]);
       await page.close();
     });
@@ -208,13 +272,13 @@ describe.skipIf(missing)(
       const rows = page.locator('#findings tbody tr');
       const few = await rows.count();
       await page.getByRole('button', { name: 'Show all 37 of this group' }).click();
-      expect(await rows.count()).toBe(few + 37 - 8);
+      await expect.poll(() => rows.count()).toBe(few + 37 - 8);
       await page.locator('#filter').fill('stale');
-      expect(await rows.count()).toBe(4);
+      await expect.poll(() => rows.count()).toBe(4);
       await page.locator('#filter').fill('no such key');
-      expect(await page.locator('#findings').innerText()).toContain('No listed finding matches');
+      await expect.poll(() => page.locator('#findings').innerText()).toContain('No listed finding matches');
       await page.getByRole('button', { name: 'Show F3 on the time line' }).click();
-      expect(await page.locator('.readout').innerText()).toContain('(fault F3)');
+      await expect.poll(() => page.locator('.readout').innerText()).toContain('(fault F3)');
       await page.evaluate("location.hash = '#/finding/NOPE'");
       await expect.poll(() => page.locator('#detail').innerText()).toContain('No finding NOPE is listed');
       expect(problems).toEqual([]);
@@ -232,7 +296,7 @@ describe.skipIf(missing)(
           page.evaluate('getComputedStyle(document.body).backgroundColor') as Promise<string>;
         const before = await background();
         await page.locator('#theme').click();
-        expect(await background()).not.toBe(before);
+        await expect.poll(background).not.toBe(before);
         expect(await spilled(page)).toBe(0);
         expect(problems).toEqual([]);
         await page.close();

@@ -24,11 +24,17 @@ function start(report: RunReport): void {
   }
 
   let overviewScroll = 0;
+  /** What had the focus when a finding was opened: most often its link. */
+  let opener: HTMLElement | null = null;
   const title = document.title;
   const follow = (): void => {
     const [, id] = /^#\/finding\/(.+)$/.exec(location.hash) ?? [];
     if (id !== undefined) {
-      if (!overview.hidden) overviewScroll = scrollY;
+      if (!overview.hidden) {
+        overviewScroll = scrollY;
+        const focused = document.activeElement;
+        opener = focused instanceof HTMLElement && overview.contains(focused) ? focused : null;
+      }
       overview.hidden = true;
       detail.hidden = false;
       showFindingPage(report, decodeURIComponent(id), detail, {
@@ -52,6 +58,12 @@ function start(report: RunReport): void {
       const isReturn = anchor === null || (anchor.id === 'findings' && overviewScroll > anchor.offsetTop);
       if (isReturn) scrollTo(0, overviewScroll);
       else anchor.scrollIntoView();
+      // Keyboards go on where they were, if that is on the screen now; else from what was asked for.
+      if (opener !== null && (isReturn || anchor.contains(opener))) opener.focus({ preventScroll: true });
+      else if (anchor !== null) {
+        if (anchor.tabIndex < 0) anchor.tabIndex = -1;
+        anchor.focus({ preventScroll: true });
+      }
     }
   };
   addEventListener('hashchange', follow);
