@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from './cli.ts';
 import { examples } from './help.ts';
+import { parseSelfTest } from './selftest/options.ts';
 
 const root = join(import.meta.dirname, '..');
 const documents = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => join('docs', name))].filter((name) =>
@@ -31,7 +32,10 @@ describe('commands in the documents', () => {
   it('are found', () => expect(shown.length).toBeGreaterThan(10));
 
   it.each(shown.filter(([, line]) => !absent.test(line)))('%s: %s', async (_, line) => {
-    await expect(parseCommandLine(words(line), '0')).resolves.toHaveProperty('kind');
+    const command = await parseCommandLine(words(line), '0');
+    expect(command).toHaveProperty('kind');
+    // The self-test has a command line of its own.
+    if (command.kind === 'selftest') await expect(parseSelfTest(command.argv)).resolves.toHaveProperty('stores');
   });
 
   it.each(examples.filter(([line]) => !absent.test(line)))('help: %s', async (line) => {

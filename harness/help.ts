@@ -8,6 +8,7 @@ export const examples: readonly (readonly [string, string])[] = [
   ["$0 --profile nightly --fail-if 'recovery.p99>5s'", 'A night, with a gate of your own'],
   ['$0 verify latest', 'Judge the last run again from its ledger'],
   ['$0 resume latest', 'Go on with a run whose harness was killed'],
+  ['$0 selftest --cluster docker', 'Five deliberately broken stores in containers, each of which must be caught'],
   ['$0 export latest --format jepsen-edn --out history.edn', 'Its history for other checkers'],
 ];
 

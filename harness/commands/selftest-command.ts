@@ -11,6 +11,7 @@ import { exitCodeOf } from '../verdict.ts';
 import { realWorld } from './real-world.ts';
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const countOf = (stores: number): string => `${stores} broken store${stores === 1 ? '' : 's'}`;
 const secondsOf = (ms: number): string => (ms / 1_000).toFixed(ms < 10_000 ? 1 : 0);
 
 /** Exit code of a self-test in which a store was not caught. */
@@ -62,7 +63,7 @@ async function onRealNodes(wish: SelfTest & { readonly kind: 'real' }, interrupt
   const resultsDir = join(wish.resultsDir, 'selftest');
   const firstSeed = wish.firstSeed ?? randomSeed();
   print(
-    `${stores.length} broken stores on ${cluster}, at most ${secondsOf(totalMs)} s of load each, seeds from 0x${firstSeed.toString(16)}; their runs are in ${resultsDir}`,
+    `${countOf(stores.length)} on ${cluster}, at most ${secondsOf(totalMs)} s of load each, seeds from 0x${firstSeed.toString(16)}; their runs are in ${resultsDir}`,
   );
   const played: PlayedStore[] = [];
   for (const [index, store] of stores.entries()) {
@@ -89,7 +90,7 @@ async function onRealNodes(wish: SelfTest & { readonly kind: 'real' }, interrupt
   }
   print(realTable(played));
   if (interruption.early.aborted) {
-    print(`Interrupted after ${played.length} of ${stores.length} broken stores.`);
+    print(`Interrupted after ${played.length} of ${countOf(stores.length)}.`);
     return exitCodeOf('interrupted');
   }
   return sum(
@@ -147,8 +148,8 @@ const tableOf = (columns: readonly (readonly [head: string, width: number])[]): 
 function sum(count: number, missed: readonly string[]): number {
   print(
     missed.length === 0
-      ? `All ${count} broken stores were caught.`
-      : `${missed.length} of ${count} were not caught: ${missed.join(', ')}.`,
+      ? `${countOf(count)} played, all caught.`
+      : `${countOf(count)} played, ${missed.length} not caught: ${missed.join(', ')}.`,
   );
   return missed.length === 0 ? 0 : missedExitCode;
 }

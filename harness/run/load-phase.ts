@@ -11,7 +11,7 @@ import { disobedientNodes } from './heal-check.ts';
 import { aborted } from './interruption.ts';
 import { clockText } from './live-line.ts';
 import { Load } from './load.ts';
-import { watchNodes } from './node-watch.ts';
+import { NodeWatch, watchNodes } from './node-watch.ts';
 import { interruptedLimits } from './phases.ts';
 import { unawaited } from './ports.ts';
 import { retireKeys } from './retirer.ts';
@@ -45,7 +45,8 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
   const memory = setInterval(() => state.noteMemory(process.memoryUsage.rss()), memoryEveryMs);
   let chaos: ChaosControl | null = null;
   const background = new AbortController();
-  const helpers = [watchNodes(state, active, background.signal), retire(state, active, background.signal)];
+  const watch = new NodeWatch(state, active);
+  const helpers = [watchNodes(watch, background.signal), retire(state, active, background.signal)];
   try {
     await state.phases.run('load', state.limits.load, [world.interruption.early], async () => {
       state.live.start('load', { kind: 'time', totalMs: state.loadMs });
@@ -85,6 +86,9 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
         ...helpers.map(rejectionOf),
       ]);
     });
+    // A node that died by itself just before the loss was seen would be started again by the heal, and never be told of. An
+    // engine that is gone shows itself in the heal.
+    if (end.signal.aborted) await watch.look().catch(() => undefined);
     if (end.signal.aborted && settings.onLoss === 'freeze') return await freeze(state, active);
     const limitMs = world.interruption.early.aborted ? interruptedLimits.heal : state.limits.heal;
     state.live.start('heal', { kind: 'time', totalMs: limitMs });

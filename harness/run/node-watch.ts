@@ -21,8 +21,7 @@ const foundationEvery = 5;
 const lastWords = 20;
 
 /** Runs until `signal` is aborted. Rejects with EnvironmentError when the engine has stopped answering. */
-export async function watchNodes(state: RunState, active: ActiveRun, signal: AbortSignal): Promise<void> {
-  const watch = new NodeWatch(state, active);
+export async function watchNodes(watch: NodeWatch, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await watch.look();
     await new Promise<void>((resolve) => {
