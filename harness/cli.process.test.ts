@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,6 +37,7 @@ describe('the program on bad input: one sentence, exit 64', { timeout: 30_000 },
     [['--schedule', 'bad-schedule.json'], /bad-schedule.json cannot be used/],
     [['--results', 'a-file/results'], /results folder .* cannot be written/],
     [['verify', 'no-such-run'], /no run "no-such-run"/],
+    [['selftest', '--cluster', 'docker', '--only', 'no-such-store'], /no broken store "no-such-store"/],
   ])('%j', (words, expected) => {
     const { code, out, error } = certify(words);
     expect(error).toMatch(expected);
@@ -52,6 +53,16 @@ describe('the program on bad input: one sentence, exit 64', { timeout: 30_000 },
     });
     expect(code).toBe(4);
     expect(out).toMatch(/No Docker engine answers/);
+  });
+
+  it('so does the self-test, before it plays anything', () => {
+    const { code, out, error } = certify(['selftest', '--cluster', 'docker', '--results', 'dead-too'], {
+      DOCKER_HOST: `unix://${folder}/no-engine.sock`,
+    });
+    expect(code).toBe(4);
+    expect(error).toMatch(/^certify: No Docker engine answers [^\n]*\.\n$/);
+    expect(out).toBe('');
+    expect(existsSync(join(folder, 'dead-too'))).toBe(false);
   });
 
   it('prints help with examples and exit codes, exit 0', () => {

@@ -118,7 +118,9 @@ describe('an engine that was restarted', () => {
     const against = vi.fn();
     let fallen: string | null = null;
     let dead = false;
+    const meta = vi.fn(async () => undefined);
     const state = {
+      ledger: { meta },
       clock: { nowMs: () => 0 },
       journal: { explains: () => [] },
       world: { logger: { warn: () => undefined, error: () => undefined } },
@@ -142,6 +144,7 @@ describe('an engine that was restarted', () => {
     fallen = null;
     await watch.look();
     expect(against).toHaveBeenCalledOnce();
+    expect(meta).toHaveBeenCalledExactlyOnceWith('crashed', ['n1']);
   });
 });
 
