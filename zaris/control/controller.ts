@@ -42,9 +42,12 @@ export class Controller {
   private readonly detector: FailureDetector;
   private readonly timings: ControllerTimings;
   /** Where each member's logs end, from its beacons: only to pick the better candidate. */
-  private readonly positions = new Map<string, ReadonlyMap<PartitionId, Version>>();
+  private readonly positions = new Map<string, readonly number[]>();
   private readonly proposed = new Map<PartitionId, { readonly epoch: Epoch; readonly atMs: number }>();
   private readonly since = new Map<string, number>();
+  /** Since when a partition has been below its minimum, and since when it has been full; asked for all of them at every look. */
+  private readonly belowSince = new Map<PartitionId, number>();
+  private readonly fullSince = new Map<PartitionId, number>();
   private mapProposedMs = Number.NEGATIVE_INFINITY;
 
   constructor(state: ControlState, detector: FailureDetector, timings: ControllerTimings) {
@@ -58,16 +61,24 @@ export class Controller {
     this.positions.clear();
     this.proposed.clear();
     this.since.clear();
+    this.belowSince.clear();
+    this.fullSince.clear();
     this.mapProposedMs = Number.NEGATIVE_INFINITY;
   }
 
+  /** Flat triples of a beacon; they come often and are seldom asked for, so they stay as they are. */
   onPositions(member: Member, flat: readonly number[]): void {
-    const map = new Map<PartitionId, Version>();
+    this.positions.set(memberName(member), flat);
+  }
+
+  private positionOf(member: Member, partition: PartitionId): Version {
+    const flat = this.positions.get(memberName(member)) ?? [];
+    let found = { term: 0, seq: 0 };
+    // The last word on a partition counts.
     for (let index = 0; index + 2 < flat.length; index += 3) {
-      const version = { term: flat[index + 1], seq: flat[index + 2] } as Version;
-      map.set(flat[index] as PartitionId, version);
+      if (flat[index] === partition) found = { term: flat[index + 1] as number, seq: flat[index + 2] as number };
     }
-    this.positions.set(memberName(member), map);
+    return found as Version;
   }
 
   /** What to propose now, as one batch. */
@@ -215,8 +226,7 @@ export class Controller {
   /** In-sync first, then eligible; the longest log, then the preferred primary. */
   private candidate(runtime: Readonly<PartitionRuntime>, nowMs: number): Member | null {
     const { preferredPrimary } = this.state.placement(runtime.partition);
-    const end = (member: Member): Version =>
-      this.positions.get(memberName(member))?.get(runtime.partition) ?? ({ term: 0, seq: 0 } as Version);
+    const end = (member: Member): Version => this.positionOf(member, runtime.partition);
     const rank = (a: Member, b: Member): number =>
       compareVersions(end(b), end(a)) ||
       Number(b.nodeId === preferredPrimary) - Number(a.nodeId === preferredPrimary) ||
@@ -232,37 +242,36 @@ export class Controller {
   }
 
   private considerEligible(runtime: Readonly<PartitionRuntime>, nowMs: number): PartitionCommand[] | null {
-    const what = `below ${runtime.partition}`;
+    const { partition } = runtime;
     const minInSync = this.state.settings?.minInSync ?? 1;
     if (!runtime.serving || runtime.inSync.length >= minInSync) {
-      this.since.delete(what);
+      this.belowSince.delete(partition);
       return null;
     }
     const live = runtime.eligible.find((member) => this.isUsable(member, nowMs));
     if (live === undefined) {
-      this.since.delete(what);
+      this.belowSince.delete(partition);
       return null;
     }
-    const since = this.since.get(what) ?? nowMs;
-    this.since.set(what, since);
+    const since = this.belowSince.get(partition) ?? nowMs;
+    this.belowSince.set(partition, since);
     if (nowMs - since < this.timings.belowMinMs) return null;
-    this.since.delete(what);
-    return [{ kind: 'promote', partition: runtime.partition, expectEpoch: runtime.epoch, candidate: live }];
+    this.belowSince.delete(partition);
+    return [{ kind: 'promote', partition, expectEpoch: runtime.epoch, candidate: live }];
   }
 
   private considerHealth(runtime: Readonly<PartitionRuntime>, nowMs: number): PartitionCommand[] {
     const { partition, epoch } = runtime;
-    const what = `full ${partition}`;
     const isFull = runtime.serving && this.state.isFull(runtime);
     if (!isFull) {
-      this.since.delete(what);
+      this.fullSince.delete(partition);
       return runtime.health === 'Healthy' ? [{ kind: 'mark-degraded', partition, expectEpoch: epoch }] : [];
     }
     if (runtime.health === 'Healthy') return [];
-    const since = this.since.get(what) ?? nowMs;
-    this.since.set(what, since);
+    const since = this.fullSince.get(partition) ?? nowMs;
+    this.fullSince.set(partition, since);
     if (nowMs - since < this.timings.healthHoldDownMs) return [];
-    this.since.delete(what);
+    this.fullSince.delete(partition);
     return [{ kind: 'mark-healthy', partition, expectEpoch: epoch }];
   }
 

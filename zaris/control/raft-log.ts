@@ -25,6 +25,12 @@ export class RaftLog {
   private entries: RaftEntry[];
   /** Oldest first; the first is the config as of the base. */
   private configs: PlacedConfig[];
+  /** The last answer of {@link groups}, and what it was made of. */
+  private known: {
+    readonly voters: readonly Voter[];
+    readonly before: readonly Voter[] | null;
+    readonly sets: readonly (readonly Voter[])[];
+  } = { voters: [], before: null, sets: [] };
 
   constructor(disk: DiskState) {
     this.base = { index: disk.snapshot?.index ?? 0, raftTerm: disk.snapshot?.raftTerm ?? 0 };
@@ -83,9 +89,14 @@ export class RaftLog {
 
   /** The voter sets of which majorities are needed while `commitIndex` is what is known to be committed. */
   groups(commitIndex: number): readonly (readonly Voter[])[] {
-    const sets = [this.config.voters];
-    if (this.configIndex > commitIndex && this.previousConfig !== null) sets.push(this.previousConfig.voters);
-    return sets.filter((voters) => voters.length > 0);
+    const { known } = this;
+    const { voters } = this.config;
+    const before = this.configIndex > commitIndex && this.previousConfig !== null ? this.previousConfig.voters : null;
+    // Asked after every event, and configs are replaced as a whole: the same lists are the same answer.
+    if (known.voters === voters && known.before === before) return known.sets;
+    const sets = (before === null ? [voters] : [voters, before]).filter((set) => set.length > 0);
+    this.known = { voters, before, sets };
+    return sets;
   }
 
   /** raftTerm of the entry at `index` (or of the base); null where nothing is known of it. */

@@ -23,6 +23,8 @@ export type AppendOutcome =
   | { readonly kind: 'accepted'; readonly matchIndex: number }
   | ({ readonly kind: 'rejected'; readonly prevIndex: number } & Conflict);
 
+const nothing: readonly RaftEntry[] = [];
+
 export class RaftStore {
   readonly log: RaftLog;
   private readonly output: RaftOutput;
@@ -157,7 +159,8 @@ export class RaftStore {
 
   /** What the state machine is to do next. */
   takeCommitted(): Pick<RaftReady, 'snapshot' | 'committed'> {
-    const committed = this.log.slice(this.handed + 1, this.committed - this.handed);
+    const committed =
+      this.committed === this.handed ? nothing : this.log.slice(this.handed + 1, this.committed - this.handed);
     const snapshot = this.toInstall;
     this.handed = this.committed;
     this.toInstall = null;

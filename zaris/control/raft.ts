@@ -51,6 +51,12 @@ export class Raft {
   /** {@link appearance} as of the last ready. */
   private shown: Appearance;
 
+  /** Whether this voter is among those who elect, worked out once for each set of groups: it is asked after every event. */
+  private asked: { readonly groups: readonly (readonly Voter[])[]; readonly isSelf: boolean } = {
+    groups: [],
+    isSelf: false,
+  };
+
   private nowMs = 0;
   private electionAtMs = Infinity;
   private leaderHeardMs = -Infinity;
@@ -115,7 +121,10 @@ export class Raft {
   }
 
   private get mayCampaign(): boolean {
-    return this.lastIndex > 0 && isAsked(this.store.groups, this.self);
+    if (this.lastIndex === 0) return false;
+    const { groups } = this.store;
+    if (this.asked.groups !== groups) this.asked = { groups, isSelf: isAsked(groups, this.self) };
+    return this.asked.isSelf;
   }
   private get appearance(): Appearance {
     return { role: this.currentRole, leader: this.leader, isReady: this.isReadyLeader };

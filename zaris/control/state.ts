@@ -151,7 +151,9 @@ export class ControlState {
   }
 
   node(id: NodeId): Readonly<NodeRecord> | undefined {
-    return this.data.nodes.find((node) => node.nodeId === id);
+    // They are few; this is asked for every message.
+    for (const node of this.data.nodes) if (node.nodeId === id) return node;
+    return undefined;
   }
 
   /** The current incarnation of a node, or null when it never registered. */
@@ -170,11 +172,12 @@ export class ControlState {
   }
 
   placement(partition: PartitionId): Placement {
-    return present(this.data.placements[partition], `placement of partition ${partition}`);
+    // Asked several times for every event, as is the runtime: the sentence is made only when needed.
+    return this.data.placements[partition] ?? present<never>(null, `placement of partition ${partition}`);
   }
 
   runtime(partition: PartitionId): Readonly<PartitionRuntime> {
-    return present(this.data.runtimes[partition], `runtime of partition ${partition}`);
+    return this.data.runtimes[partition] ?? present<never>(null, `runtime of partition ${partition}`);
   }
 
   /** A deep copy for a Raft snapshot. */

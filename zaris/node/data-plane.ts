@@ -8,6 +8,7 @@ import type { PartitionCommand, Placement } from '../control/commands.ts';
 import type { Change, ControlState, PartitionRuntime } from '../control/state.ts';
 import type { Answer, CopyReport } from '../model/client-wire.ts';
 import {
+  type Incarnation,
   type Member,
   type NodeId,
   type PartitionId,
@@ -40,6 +41,19 @@ const handoffBound = 4;
 /** A control read that was not answered within this is given up and asked again, ms. */
 const confirmTimeoutMs = 500;
 
+/** The message with both incarnations. Spelt out for the two that carry every write: spreading costs more than all the rest of a send. */
+function withEnds(message: Outgoing, from: Incarnation, to: Incarnation): DataMessage {
+  if (message.kind === 'append') {
+    const { kind, partition, term, dataLossNumber, previousSeq, previousTerm, entries, commitSeq } = message;
+    return { kind, partition, term, dataLossNumber, previousSeq, previousTerm, entries, commitSeq, from, to };
+  }
+  if (message.kind === 'append-ack') {
+    const { kind, partition, term, matched, seq } = message;
+    return { kind, partition, term, matched, seq, from, to };
+  }
+  return { ...message, from, to } as DataMessage;
+}
+
 export class DataPlane implements ReplicaHost {
   readonly rules: ProtocolRules;
   readonly timings: Timings;
@@ -48,8 +62,9 @@ export class DataPlane implements ReplicaHost {
   private readonly parts: NodeParts;
   private readonly replicas = new Map<PartitionId, Replica>();
   private readonly primaries = new Map<PartitionId, Primary>();
-  /** To be flushed at the end of the turn; each stands here once. */
-  private touched: Primary[] = [];
+  /** The first `touchedCount` are to be flushed at the end of the turn, each once; the list is filled anew with every turn. */
+  private readonly touched: Primary[] = [];
+  private touchedCount = 0;
   private proposals: PartitionCommand[] = [];
   private lastBeatMs = Number.NEGATIVE_INFINITY;
   private confirm: {
@@ -84,8 +99,7 @@ export class DataPlane implements ReplicaHost {
     return this.isShuttingDown || this.state.node(this.self.nodeId)?.draining === true;
   }
   send(to: Member, message: Outgoing): void {
-    const ends = { from: this.self.incarnation, to: to.incarnation };
-    this.outbox.send(to.nodeId, { ...message, ...ends } as DataMessage);
+    this.outbox.send(to.nodeId, withEnds(message, this.self.incarnation, to.incarnation));
   }
   reply(connection: number, answer: Answer): void {
     this.outbox.reply(connection, answer);
@@ -202,9 +216,9 @@ export class DataPlane implements ReplicaHost {
   private sender(from: NodeId, ends: { readonly from: number; readonly to: number }): Member | null {
     const { self } = this.control;
     if (self === null || self.incarnation !== ends.to) return null;
-    const known = this.state.current(from);
+    const known = this.state.node(from);
     // A sender newer than what this node has applied is let in; an older incarnation is dead.
-    if (known !== null && known.incarnation > ends.from) return null;
+    if (known !== undefined && known.incarnation > ends.from) return null;
     return { nodeId: from, incarnation: ends.from } as Member;
   }
 
@@ -323,21 +337,21 @@ export class DataPlane implements ReplicaHost {
   }
 
   private beat(nowMs: number): void {
-    const byMember = new Map<string, { readonly member: Member; readonly partitions: number[] }>();
+    // A list to be searched: members are few, and making a name of each costs more.
+    const beats: { readonly member: Member; readonly partitions: number[] }[] = [];
     for (const primary of this.primaries.values()) {
       const { replica, term } = primary;
       const { applied, digest } = replica.store;
       for (const member of primary.beatTargets()) {
-        const name = memberName(member);
-        let list = byMember.get(name);
-        if (list === undefined) {
-          list = { member, partitions: [] };
-          byMember.set(name, list);
+        let beat = beats.find((other) => sameMember(other.member, member));
+        if (beat === undefined) {
+          beat = { member, partitions: [] };
+          beats.push(beat);
         }
-        list.partitions.push(replica.partition, term, replica.commitSeq, applied.seq, digest);
+        beat.partitions.push(replica.partition, term, replica.commitSeq, applied.seq, digest);
       }
     }
-    for (const { member, partitions } of byMember.values()) {
+    for (const { member, partitions } of beats) {
       const ends = { from: this.self.incarnation, to: member.incarnation };
       this.outbox.send(member.nodeId, { kind: 'beat', ...ends, sentAtMs: nowMs, partitions });
     }
@@ -370,11 +384,11 @@ export class DataPlane implements ReplicaHost {
 
   /** End of a turn: what was logged is sent, what is held commits, proposals go to the leader in one message. */
   flush(nowMs: number): void {
-    if (this.touched.length > 0) {
-      for (const primary of this.touched) primary.flush(nowMs);
-      for (const primary of this.touched) primary.isTouched = false;
-      this.touched = [];
-    }
+    const { touched } = this;
+    // Whoever is touched meanwhile stands here already, or joins at the end.
+    for (let index = 0; index < this.touchedCount; index++) (touched[index] as Primary).flush(nowMs);
+    for (let index = 0; index < this.touchedCount; index++) (touched[index] as Primary).isTouched = false;
+    this.touchedCount = 0;
     if (this.proposals.length === 0) return;
     const { leader } = this.control;
     const commands = this.proposals;
@@ -387,7 +401,7 @@ export class DataPlane implements ReplicaHost {
   touch(primary: Primary): void {
     if (primary.isTouched) return;
     primary.isTouched = true;
-    this.touched.push(primary);
+    this.touched[this.touchedCount++] = primary;
   }
 
   forgiveSilence(nowMs: number): void {

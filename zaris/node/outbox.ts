@@ -35,7 +35,7 @@ export class Outbox {
 
   /** The next message of this node to itself. */
   takeOwn(): PeerMessage | undefined {
-    return this.own.shift();
+    return this.own.length === 0 ? undefined : this.own.shift();
   }
 
   take(): Effect[] {

@@ -80,14 +80,15 @@ export class Primary {
 
   leaseHeld(nowMs: number): boolean {
     const { host } = this.replica;
-    const promotable = this.keeper?.promotable(this.runtime) ?? [];
+    const { keeper, replicator } = this;
     const { leaseMs } = host.timings;
     let oldestMs = Number.POSITIVE_INFINITY;
-    const grants = promotable.map((member) => {
-      const sentAtMs = this.replicator?.get(member)?.leaseSentAtMs ?? Number.NEGATIVE_INFINITY;
+    const grants: { readonly member: Member; readonly sentAtMs: number }[] = [];
+    for (const member of keeper === null ? [] : keeper.promotable(this.runtime)) {
+      const sentAtMs = replicator?.get(member)?.leaseSentAtMs ?? Number.NEGATIVE_INFINITY;
       if (sentAtMs < oldestMs) oldestMs = sentAtMs;
-      return { member, sentAtMs };
-    });
+      grants.push({ member, sentAtMs });
+    }
     const isHeld = host.rules.leaseHeld({ nowMs, leaseMs, grants });
     if (isHeld && nowMs >= oldestMs + leaseMs)
       host.invariant(false, `partition ${this.replica.partition}: a read outside the lease`);
@@ -97,13 +98,13 @@ export class Primary {
   /** Whom to send beats to: everybody that may hold a lease or learns. */
   beatTargets(): readonly Member[] {
     if (this.replicator === null) return [];
-    return [...this.replicator.all()].map((progress) => progress.member);
+    return this.replicator.all().map((progress) => progress.member);
   }
 
   /** Progress for reports: who holds what. */
   progress(): readonly { member: Member; matchSeq: Seq; catchingUp: boolean }[] {
     if (this.replicator === null) return [];
-    return [...this.replicator.all()].map(({ member, matchSeq, snapshot, probing }) => ({
+    return this.replicator.all().map(({ member, matchSeq, snapshot, probing }) => ({
       member,
       matchSeq,
       catchingUp: snapshot !== null || probing,

@@ -68,6 +68,7 @@ export class ReadGate {
   }
 
   refuseOlderThan(beforeMs: number, why: string): void {
+    if (this.waiting.length === 0) return;
     const keep: GatedRead[] = [];
     for (const read of this.waiting) {
       if (read.sinceMs <= beforeMs) read.refuse(why);

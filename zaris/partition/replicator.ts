@@ -77,8 +77,8 @@ export class Replicator {
     this.list = [...this.followers.values()];
   }
 
-  all(): Iterable<Progress> {
-    return this.followers.values();
+  all(): readonly Progress[] {
+    return this.list;
   }
 
   get(member: Member): Progress | undefined {
@@ -206,7 +206,7 @@ export class Replicator {
   /** Sends again what was not answered in time. */
   resend(nowMs: number): void {
     const { resendMs } = this.replica.host.timings;
-    for (const follower of this.followers.values()) {
+    for (const follower of this.list) {
       if (nowMs - follower.lastSentMs < resendMs) continue;
       if (follower.snapshot !== null) this.sendChunk(follower, follower.snapshot, nowMs);
       else if (follower.probing) this.probe(follower, nowMs);

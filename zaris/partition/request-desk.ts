@@ -240,6 +240,8 @@ export class RequestDesk {
     if (this.gate.size > 0 && this.primary.mayRead(nowMs) && this.primary.leaseHeld(nowMs)) this.gate.open();
     const before = nowMs - this.primary.replica.host.timings.parkMs;
     this.gate.refuseOlderThan(before, 'no lease and no confirmation in time');
+    // With every beat, and nearly always nobody waits.
+    if (this.parked.length === 0 && this.behindInherited.length === 0) return;
     const waited = (since: number): boolean => since <= before;
     for (const { connection, request } of this.parked.filter(({ sinceMs }) => waited(sinceMs))) {
       this.refuse(connection, request.id, 'Unavailable', 'NotExecuted', 'not serving in time');

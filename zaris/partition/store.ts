@@ -199,8 +199,9 @@ export class PartitionStore {
   snapshot(nowMs: number): { items: SnapshotItem[]; clients: SnapshotClient[] } {
     const items: SnapshotItem[] = [];
     for (const { key, item } of this.items.values()) {
-      const ttl = item.expiresAtMs === undefined ? {} : { ttlMs: Math.max(0, item.expiresAtMs - nowMs) };
-      items.push({ key, value: item.value, version: item.version, ...ttl });
+      const { value, version, expiresAtMs } = item;
+      if (expiresAtMs === undefined) items.push({ key, value, version });
+      else items.push({ key, value, version, ttlMs: Math.max(0, expiresAtMs - nowMs) });
     }
     const clients: SnapshotClient[] = [];
     for (const [clientId, record] of this.clients) {
@@ -217,12 +218,12 @@ export class PartitionStore {
   }
 
   restoreItems(items: readonly SnapshotItem[], clients: readonly SnapshotClient[], nowMs: number): void {
-    for (const item of items) {
-      const old = this.get(item.key);
-      if (old !== undefined && compareVersions(old.version, item.version) >= 0) continue;
-      const expiry = item.ttlMs === undefined ? {} : { expiresAtMs: nowMs + item.ttlMs };
-      const hash = itemHash(item.key, item.value, item.version);
-      this.set(item.key, { value: item.value, version: item.version, hash, ...expiry });
+    for (const { key, value, version, ttlMs } of items) {
+      const old = this.get(key);
+      if (old !== undefined && compareVersions(old.version, version) >= 0) continue;
+      const hash = itemHash(key, value, version);
+      if (ttlMs === undefined) this.set(key, { value, version, hash });
+      else this.set(key, { value, version, hash, expiresAtMs: nowMs + ttlMs });
     }
     for (const client of clients) {
       this.forget(client.clientId);
