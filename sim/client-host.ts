@@ -9,6 +9,7 @@ import { defaultClientOptions } from '../zaris/client/contract.ts';
 import { ClientCore } from '../zaris/client/core.ts';
 import type { Answer } from '../zaris/model/client-wire.ts';
 import { type NodeId, nodeId as asNodeId } from '../zaris/model/ids.ts';
+import { OpenTable } from './open-table.ts';
 import type { World } from './world.ts';
 
 interface Open {
@@ -116,7 +117,7 @@ export class SimClient {
   readonly core: ClientCore;
   private readonly host: ClientHost;
   private readonly connections = new Map<number, number>();
-  private readonly pending = new Map<number, (result: CallResult) => void>();
+  private readonly pending = new OpenTable<(result: CallResult) => void>();
   private nextCallId = 1;
   private wakeAtMs = Number.POSITIVE_INFINITY;
 
@@ -128,8 +129,10 @@ export class SimClient {
 
   call(operation: CallOperation, done: (result: CallResult) => void, timeoutMs?: number): void {
     const callId = this.nextCallId++;
-    this.pending.set(callId, done);
-    this.feed({ kind: 'call', callId, operation, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    this.pending.put(callId, done);
+    this.feed(
+      timeoutMs === undefined ? { kind: 'call', callId, operation } : { kind: 'call', callId, operation, timeoutMs },
+    );
   }
 
   feed(event: ClientEvent): void {
@@ -158,9 +161,7 @@ export class SimClient {
         return;
       }
       case 'settle': {
-        const done = this.pending.get(effect.callId);
-        this.pending.delete(effect.callId);
-        done?.(effect.result);
+        this.pending.take(effect.callId)?.(effect.result);
         return;
       }
       case 'ready':

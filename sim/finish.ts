@@ -12,6 +12,7 @@ import { operationResult } from '../zaris/client/result.ts';
 import type { CopyReport } from '../zaris/model/client-wire.ts';
 import { type Member, type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
+import type { DataPlane } from '../zaris/node/data-plane.ts';
 import type { Replica } from '../zaris/partition/replica.ts';
 import type { SimClient } from './client-host.ts';
 import { nsOf, runOperation } from './load.ts';
@@ -122,18 +123,19 @@ async function autopsy(run: SimRun, keys: readonly string[]): Promise<void> {
     askReplicas(run, partitionId(index), byPartition.get(partitionId(index)) ?? [], 'final');
 }
 
-const copyOf = (run: SimRun, id: NodeId, partition: PartitionId, keys: readonly string[]): CopyReport | null => {
+/** Null where the node's process does not run. */
+const dataOf = (run: SimRun, id: NodeId): DataPlane | null => {
   const node = run.world.nodes.get(id);
-  return node?.running === null || node === undefined || node.paused
-    ? null
-    : node.running.node.planes.data.copyReport(partition, keys);
+  return node === undefined || node.running === null || node.paused ? null : node.running.node.planes.data;
 };
+
+const copyOf = (run: SimRun, id: NodeId, partition: PartitionId, keys: readonly string[]): CopyReport | null =>
+  dataOf(run, id)?.copyReport(partition, keys) ?? null;
 
 /** A node's own copy (undefined: it has none); null where its process does not run. */
 const replicaOf = (run: SimRun, id: NodeId, partition: PartitionId): Replica | undefined | null => {
-  const node = run.world.nodes.get(id);
-  if (node === undefined || node.running === null || node.paused) return null;
-  return node.running.node.planes.data.replica(partition);
+  const data = dataOf(run, id);
+  return data === null ? null : data.replica(partition);
 };
 
 /**
@@ -141,8 +143,8 @@ const replicaOf = (run: SimRun, id: NodeId, partition: PartitionId): Replica | u
  * anybody noticed, it is empty, knows of nothing committed, and would make every gap look complete.
  */
 function committedSeq(run: SimRun, primary: Member | null, partition: PartitionId): number | null {
-  const copy = primary === null ? null : copyOf(run, primary.nodeId, partition, []);
-  return copy?.role === 'primary' ? copy.commitSeq : null;
+  const data = primary === null ? null : dataOf(run, primary.nodeId);
+  return data?.primary(partition)?.replica.commitSeq ?? null;
 }
 
 /** Every replica has applied what the primary has committed. */

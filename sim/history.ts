@@ -28,6 +28,7 @@ import {
 } from '../ledger/verify/history.ts';
 import type { HistorySource, OperationDetails } from '../ledger/verify/source.ts';
 import type { Completion, Operation } from '../workloads/port.ts';
+import { OpenTable } from './open-table.ts';
 
 /** One operation as it was called and ended. */
 export interface RecordedOperation {
@@ -91,7 +92,7 @@ export class SimHistory implements HistorySource {
   /** By operation id less one; none where a sink takes them. */
   private readonly slots: Slot[] = [];
   /** Where a sink takes the rest: operations that have not ended. */
-  private readonly open = new Map<number, Slot>();
+  private readonly open = new OpenTable<Slot>();
   private started = 0;
   private readonly keys = new Map<string, KeyRows>();
   private readonly nodeIds = new Map<string, number>();
@@ -116,7 +117,7 @@ export class SimHistory implements HistorySource {
   intent(session: number, operation: Operation, atNs: number, canary = false): number {
     const operationId = ++this.started;
     const slot = { operationId, session, operation, canary, invokeNs: atNs, returnNs: null, completion: null };
-    if (this.sink !== null) this.open.set(operationId, slot);
+    if (this.sink !== null) this.open.put(operationId, slot);
     else {
       this.slots.push(slot);
       this.keyRows(operation.key, canary).operations.push(operationId);
@@ -126,7 +127,7 @@ export class SimHistory implements HistorySource {
 
   outcome(operationId: number, completion: Completion, returnNs: number): void {
     const { sink } = this;
-    const slot = present(sink === null ? this.slots[operationId - 1] : this.open.get(operationId), 'operation');
+    const slot = present(sink === null ? this.slots[operationId - 1] : this.open.take(operationId), 'operation');
     assert(slot.completion === null, 'an operation ends once');
     slot.completion = completion;
     slot.returnNs = returnNs;
@@ -134,9 +135,7 @@ export class SimHistory implements HistorySource {
       this.largest.attempts = Math.max(this.largest.attempts, completion.attempts ?? 0);
       this.largest.durationNs = Math.max(this.largest.durationNs, returnNs - slot.invokeNs);
     }
-    if (sink === null) return;
-    this.open.delete(operationId);
-    sink.ended(slot as EndedOperation);
+    sink?.ended(slot as EndedOperation);
   }
 
   finalRead(row: FinalReadRow): void {
@@ -194,7 +193,7 @@ export class SimHistory implements HistorySource {
   /** Every operation in the order of the ids; of a history that a sink takes, those that have not ended. */
   *recorded(): Iterable<RecordedOperation> {
     yield* this.slots;
-    yield* this.open.values();
+    yield* this.open.all();
   }
 
   /** Names of all keys in the order of their first use. */

@@ -99,7 +99,7 @@ export class World {
   }
 
   node(nodeId: NodeId): SimNode {
-    return present(this.nodes.get(nodeId), `node ${nodeId}`);
+    return this.nodes.get(nodeId) ?? present<never>(null, `node ${nodeId}`);
   }
 
   at(atMs: number, call: () => void): void {

@@ -5,7 +5,7 @@
  * A finished key is reported to the key book only when no operation of ours is open on it: retiring it earlier would
  * race its own writes.
  */
-import { assert } from '../lib/assert.ts';
+import { assert, present } from '../lib/assert.ts';
 import type { Prng } from '../lib/prng.ts';
 import { type KeyKnowledge, knowNothing, type WorkloadContext } from './context.ts';
 import { indexDrawer } from './distribution.ts';
@@ -40,7 +40,7 @@ export class KeyPool {
 
   /** A key for this session's next operation, held until {@link release}; null when none can be had now. */
   take(session: number, prng: Prng): Slot | null {
-    assert(this.held[session] === undefined, `session ${session} already holds a key`);
+    if (this.held[session] !== undefined) assert(false, `session ${session} already holds a key`);
     for (let attempt = 0; attempt < maxDraws; attempt++) {
       const index = this.draw(prng);
       const slot = this.renewed(index);
@@ -56,8 +56,7 @@ export class KeyPool {
   /** The key that the session holds. */
   holding(session: number): Slot {
     const slot = this.held[session];
-    assert(slot !== undefined, `session ${session} holds no key`);
-    return slot;
+    return slot ?? present<never>(slot, `key of session ${session}`);
   }
 
   /** Ends the session's hold. With `close` the key takes no further operations. */

@@ -5,6 +5,7 @@
 import type { Answer } from '../../zaris/model/client-wire.ts';
 import type { Checker, CheckerContext, Stepped } from './context.ts';
 import type { CommittedChecker } from './committed.ts';
+import { OpenTable } from '../open-table.ts';
 
 interface OpenRequest {
   readonly isRead: boolean;
@@ -12,7 +13,7 @@ interface OpenRequest {
   readonly termAtArrival: number;
 }
 
-/** Requests remembered; parked ones are few. */
+/** Requests remembered that were not answered soon; parked ones are few. */
 const rememberedRequests = 10_000;
 /** More than there are requests on one connection. */
 const requestsPerConnection = 2 ** 32;
@@ -22,7 +23,7 @@ const nameOf = (connection: number, requestId: number): number => connection * r
 export class AnswerChecker implements Checker {
   private readonly context: CheckerContext;
   private readonly committed: CommittedChecker;
-  private readonly open = new Map<number, OpenRequest>();
+  private readonly open = new OpenTable<OpenRequest>();
 
   constructor(context: CheckerContext, committed: CommittedChecker) {
     this.context = context;
@@ -33,19 +34,16 @@ export class AnswerChecker implements Checker {
     const { event, effects } = step;
     if (event.kind === 'request' && (event.request.op === 'get' || event.request.op === 'mutate')) {
       const { request } = event;
-      this.open.set(nameOf(event.connection, request.id), {
+      this.open.put(nameOf(event.connection, request.id), {
         isRead: request.op === 'get',
         termAtArrival: this.committed.log(request.partition).lastTerm,
       });
-      if (this.open.size > rememberedRequests) this.open.delete(this.open.keys().next().value as number);
+      this.open.trimTo(rememberedRequests);
     }
     for (const effect of effects) {
       if (effect.kind !== 'reply') continue;
-      const name = nameOf(effect.connection, effect.answer.id);
-      const request = this.open.get(name);
-      if (request === undefined) continue;
-      this.open.delete(name);
-      this.look(step, request, effect.answer);
+      const request = this.open.take(nameOf(effect.connection, effect.answer.id));
+      if (request !== undefined) this.look(step, request, effect.answer);
     }
   }
 

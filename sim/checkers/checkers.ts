@@ -129,7 +129,7 @@ export class Checkers {
   private lookAt(step: Stepped, { copies }: Watch, partition: PartitionId, replica: Replica): void {
     const mark = copies[partition];
     const { commitSeq, term, dataLossNumber } = replica;
-    const lastSeq = replica.log.last.seq;
+    const { lastSeq } = replica.log;
     if (mark === undefined || mark.replica !== replica) {
       this.tellMoved(step, partition, replica, null);
       copies[partition] = { replica, commitSeq, lastSeq, term, dataLossNumber };

@@ -7,7 +7,7 @@
 import { type PartitionId, seq as asSeq } from '../../zaris/model/ids.ts';
 import type { Entry } from '../../zaris/model/entry.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
-import type { Checker, CheckerContext, Stepped } from './context.ts';
+import type { Checker, CheckerContext, CopyMark, Stepped } from './context.ts';
 
 interface CommittedLog {
   dataLossNumber: number;
@@ -22,7 +22,6 @@ interface CommittedLog {
 export class CommittedChecker implements Checker {
   private readonly context: CheckerContext;
   private readonly logs: CommittedLog[] = [];
-  private readonly known = new WeakMap<Replica, number>();
 
   constructor(context: CheckerContext) {
     this.context = context;
@@ -32,15 +31,16 @@ export class CommittedChecker implements Checker {
     return (this.logs[partition] ??= { dataLossNumber: 0, terms: [], lastTerm: 0, once: new Map() });
   }
 
-  copyMoved(step: Stepped, partition: PartitionId, replica: Replica): void {
+  copyMoved(step: Stepped, partition: PartitionId, replica: Replica, mark: CopyMark | null): void {
     const log = this.log(partition);
     if (replica.dataLossNumber > log.dataLossNumber) {
       Object.assign(log, { dataLossNumber: replica.dataLossNumber, terms: [], lastTerm: 0 });
       log.once.clear();
     }
     if (replica.dataLossNumber < log.dataLossNumber) return;
-    const before = Math.min(this.known.get(replica) ?? 0, replica.commitSeq);
-    this.known.set(replica, replica.commitSeq);
+    // What this copy had shown of another past says nothing of this one.
+    const shown = mark === null || mark.dataLossNumber !== replica.dataLossNumber ? 0 : mark.commitSeq;
+    const before = Math.min(shown, replica.commitSeq);
     for (let at = Math.max(before + 1, replica.log.baseVersion.seq); at <= replica.commitSeq; at++) {
       const term = replica.log.termAt(asSeq(at));
       if (term !== null && at > 0)
