@@ -1,6 +1,6 @@
 /** Puts the chaos driver to work for a run, and turns what it says of itself into reasons. */
 import { startChaos } from '../../chaos/driver.ts';
-import type { Sleeper } from '../../chaos/ports.ts';
+import type { Cluster, Sleeper } from '../../chaos/ports.ts';
 import { formatSchedule } from '../../chaos/schedule-file.ts';
 import { Prng } from '../../lib/prng.ts';
 import { writeWhole } from '../results.ts';
@@ -22,6 +22,18 @@ export const timerSleeper: Sleeper = {
     }),
 };
 
+/** The cluster, until `isGone()`: then it answers to nothing any more. */
+function until(isGone: () => boolean, cluster: Cluster): Cluster {
+  return new Proxy(cluster, {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown;
+      if (typeof value !== 'function') return value;
+      return (...words: unknown[]) =>
+        isGone() && name !== 'nodeIds' ? new Promise(() => undefined) : (value.apply(target, words) as unknown);
+    },
+  });
+}
+
 /** Draws or reads the schedule, saves it, and plays it. */
 export async function playChaos(options: ChaosOptions): Promise<ChaosControl> {
   const { settings, cluster, status, journal, events, clock, folder, against } = options;
@@ -29,9 +41,10 @@ export async function playChaos(options: ChaosOptions): Promise<ChaosControl> {
   const schedule = options.schedule ?? scheduleOf(settings, unsupported);
   if (options.schedule === null) writeWhole(folder.schedule, `${formatSchedule(schedule)}\n`);
   options.onSchedule(schedule, unsupported);
+  let isGone = false;
   const run = startChaos({
     schedule,
-    cluster,
+    cluster: until(() => isGone, cluster),
     status,
     journal,
     events,
@@ -46,5 +59,11 @@ export async function playChaos(options: ChaosOptions): Promise<ChaosControl> {
     for (const reason of outcome.environmentErrors) against({ verdict: 'environment', reason });
   });
   done.catch(() => undefined);
-  return { done, healNow: (why) => void run.stop(why).catch(() => undefined) };
+  return {
+    done,
+    healNow: (why) => void run.stop(why).catch(() => undefined),
+    letGo: () => {
+      isGone = true;
+    },
+  };
 }

@@ -89,7 +89,7 @@ export async function loadAndChaos(state: RunState, active: ActiveRun): Promise<
     // A node that died by itself just before the loss was seen would be started again by the heal, and never be told of. An
     // engine that is gone shows itself in the heal.
     if (end.signal.aborted) await watch.look().catch(() => undefined);
-    if (end.signal.aborted && settings.onLoss === 'freeze') return await freeze(state, active);
+    if (end.signal.aborted && settings.onLoss === 'freeze') return await freeze(state, active, chaos);
     const limitMs = world.interruption.early.aborted ? interruptedLimits.heal : state.limits.heal;
     state.live.start('heal', { kind: 'time', totalMs: limitMs });
     const healed = await state.phases.run('heal', limitMs, [], () => healAndDrain(state, active, load, chaos));
@@ -184,8 +184,10 @@ function retire(state: RunState, active: ActiveRun, signal: AbortSignal): Promis
   });
 }
 
-async function freeze(state: RunState, active: ActiveRun): Promise<void> {
+async function freeze(state: RunState, active: ActiveRun, chaos: ChaosControl | null): Promise<void> {
   const { cluster } = active.cluster;
+  // Else the end of a fault that is open now would start its node, or let it go on.
+  chaos?.letGo();
   await Promise.allSettled(cluster.nodeIds().map((nodeId) => cluster.pause(nodeId)));
   state.frozen = true;
   state.print('The cluster is frozen as it was when the loss was seen.');

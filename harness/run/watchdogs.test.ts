@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Operation } from '../../workloads/port.ts';
 import type { RunRig } from '../testing/run-rig.ts';
-import { reportOf, runAndReport, runRig, shortSettings } from '../testing/run-rig.ts';
+import { reportOf, runAndReport, runRig, shortSchedule, shortSettings } from '../testing/run-rig.ts';
 import type { ActiveRun } from './open-run.ts';
 import { NodeWatch } from './node-watch.ts';
 import { certify } from './run.ts';
@@ -33,7 +33,7 @@ function losing(rig: RunRig): void {
 
 const lossy = ['--workload', 'set', '--read-ratio', '0.8'];
 
-describe('--on-loss', { timeout: 60_000 }, () => {
+describe('--on-loss', { timeout: 180_000 }, () => {
   it('continue goes on to the end', async () => {
     const rig = runRig();
     losing(rig);
@@ -49,12 +49,12 @@ describe('--on-loss', { timeout: 60_000 }, () => {
     const rig = runRig();
     losing(rig);
     const { judged, report } = await runAndReport(
-      await shortSettings(folder, ...lossy, '--on-loss', 'stop', '--duration', '60s'),
+      await shortSettings(folder, ...lossy, '--on-loss', 'stop', '--duration', '10m'),
       rig.world,
     );
     expect(judged.exitCode).toBe(1);
     const load = report.phases.find((phase) => phase.name === 'load');
-    expect((load?.toMs ?? 0) - (load?.fromMs ?? 0)).toBeLessThan(20_000);
+    expect((load?.toMs ?? 0) - (load?.fromMs ?? 0)).toBeLessThan(120_000);
     expect(report.counts.readBack.done).toBe(report.counts.readBack.expected);
     expect(report.verdict.missing.join('\n')).toContain('stopped early');
     expect(rig.cluster.disposed).toBe(1);
@@ -67,6 +67,8 @@ describe('--on-loss', { timeout: 60_000 }, () => {
       await shortSettings(folder, ...lossy, '--on-loss', 'freeze', '--duration', '60s'),
       rig.world,
     );
+    // Long enough for every fault of the schedule to have begun and ended.
+    await new Promise((resolve) => setTimeout(resolve, shortSchedule.durationMs));
     const states = await Promise.all(rig.cluster.nodeIds().map((nodeId) => rig.cluster.state(nodeId)));
     expect(states.filter((state) => state.kind === 'running')).toEqual([]);
     expect(states.filter((state) => state.kind === 'paused').length).toBeGreaterThanOrEqual(4);
@@ -148,18 +150,21 @@ describe('an engine that was restarted', () => {
   });
 });
 
-describe('the machine held up in the middle of a run', { timeout: 60_000 }, () => {
+describe('the machine held up in the middle of a run', { timeout: 120_000 }, () => {
   it('is named, is a gap, and the store is not blamed', async () => {
     const rig = runRig();
     const heldUpMs = 6_500;
-    setTimeout(() => {
-      // Nothing in this process runs meanwhile, as when the machine is paused.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, heldUpMs);
-    }, 3_000);
-    const { judged, report } = await runAndReport(await shortSettings(folder, '--duration', '12s'), rig.world);
+    const running = runAndReport(await shortSettings(folder, '--duration', '12s'), rig.world);
+    await expect.poll(() => rig.printed.join(''), { timeout: 60_000 }).toContain('Faults: 3 planned');
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    // Nothing in this process runs meanwhile, as when the machine is paused.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, heldUpMs);
+    const { judged, report } = await running;
     expect(judged.verdict).toBe('inconclusive');
     expect(report.findings.total).toBe(0);
     expect(report.ledger.gaps).toHaveLength(1);
-    expect(report.limits.join('\n')).toMatch(/This machine did not run the harness for [67]\.\d s/);
+    const [, heldUpS] = /This machine did not run the harness for (\d+\.\d) s/.exec(report.limits.join('\n')) ?? [];
+    // A busy machine may add to what we took; the gap is told in whole looks.
+    expect(Number(heldUpS)).toBeGreaterThan(heldUpMs / 1_000 - 0.5);
   });
 });

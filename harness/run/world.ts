@@ -24,6 +24,8 @@ export interface ChaosControl {
   readonly done: Promise<void>;
   /** Injects nothing more and heals everything; `done` follows. */
   healNow(why: string): void;
+  /** Lets go of the cluster as it is: from now on nothing is injected, and nothing is healed. `done` may never follow. */
+  letGo(): void;
 }
 
 export interface ChaosOptions {
