@@ -8,17 +8,23 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const entry = new URL('./main.ts', import.meta.url).pathname;
 let directory = '';
-const children: ChildProcess[] = [];
+const started: Run[] = [];
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'zaris-main-'));
 });
 afterEach(async () => {
-  for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+  for (const node of started.splice(0)) {
+    node.child.kill('SIGKILL');
+    // A dying node may still write.
+    await node.closed;
+  }
   await rm(directory, { recursive: true, force: true });
 });
 
 interface Run {
   readonly child: ChildProcess;
+  /** Ended, and all of its output has come. */
+  readonly closed: Promise<unknown>;
   readonly text: () => string;
   readonly errors: () => string;
 }
@@ -27,16 +33,18 @@ function run(settings: Record<string, string>, flags: readonly string[] = []): R
   const ports = { ZARIS_HOST: '127.0.0.1', ZARIS_CLIENT_PORT: '0', ZARIS_CLUSTER_PORT: '0', ZARIS_HTTP_PORT: '0' };
   const env = { PATH: process.env['PATH'], ...ports, ...settings };
   const child = spawn(process.execPath, [entry, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  children.push(child);
+  const closed = once(child, 'close');
   let text = '';
   let errors = '';
   child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-  return { child, text: () => text, errors: () => errors };
+  const made = { child, closed, text: () => text, errors: () => errors };
+  started.push(made);
+  return made;
 }
 
-async function exitCode({ child }: Run): Promise<number | null> {
-  if (child.exitCode === null) await once(child, 'exit');
+async function exitCode({ child, closed }: Run): Promise<number | null> {
+  await closed;
   return child.exitCode;
 }
 

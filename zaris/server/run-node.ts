@@ -41,7 +41,24 @@ export async function runNode(
       process.exit(code);
     }, lingerMs);
   };
-  let shell: NodeShell;
+  let shell: NodeShell | null = null;
+  const asked: string[] = [];
+  const handOver = (node: NodeShell): void => {
+    logger.info({ signal: asked[0] }, 'a node is asked to end');
+    node.shutdown();
+    const boundMs = (config.control.shutdownMs ?? defaultShutdownMs) + exitGraceMs;
+    setTimeout(() => {
+      logger.error({ boundMs }, 'a graceful stop took too long');
+      process.exit(1);
+    }, boundMs).unref();
+  };
+  const stop = (signal: string): void => {
+    if (asked.push(signal) > 1) exit(1);
+    else if (shell !== null) handOver(shell);
+  };
+  // Before the start, which takes a while: a node that is asked to end meanwhile ends in order as soon as it is there.
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
   try {
     shell = await NodeShell.start({ config, createNode, logger, clock: systemClock, seed: randomSeed(), onExit: exit });
   } catch (error) {
@@ -50,18 +67,5 @@ export async function runNode(
     logger.fatal({ reason: (error as Error).message }, 'a node could not start');
     process.exit(1);
   }
-  let isStopping = false;
-  const stop = (signal: string): void => {
-    if (isStopping) return exit(1);
-    isStopping = true;
-    logger.info({ signal }, 'a node is asked to end');
-    shell.shutdown();
-    const boundMs = (config.control.shutdownMs ?? defaultShutdownMs) + exitGraceMs;
-    setTimeout(() => {
-      logger.error({ boundMs }, 'a graceful stop took too long');
-      process.exit(1);
-    }, boundMs).unref();
-  };
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  process.on('SIGINT', () => stop('SIGINT'));
+  if (asked.length > 0) handOver(shell);
 }
