@@ -21,7 +21,8 @@ describe('an engine that is not there', () => {
       expect(message).toContain('certify sim');
       expect(message.trimEnd()).not.toContain('\n');
       expect(said).toEqual([]);
-      expect(performance.now() - beganMs).toBeLessThan(6_000);
+      // The kernel would wait for two minutes.
+      expect(performance.now() - beganMs).toBeLessThan(30_000);
     },
   );
 

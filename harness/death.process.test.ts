@@ -14,8 +14,8 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const program = join(import.meta.dirname, 'main.ts');
-/** How long nodes may take to notice that their harness is gone, ms. */
-const noticeMs = 5_000;
+/** How long nodes may take to notice that their harness is gone, ms: seconds, where the machine gives them any time. */
+const noticeMs = 30_000;
 const moments = 4;
 const seed = 20_261;
 
@@ -59,7 +59,7 @@ async function gone(resultsDir: string): Promise<number[]> {
   return left;
 }
 
-describe.skipIf(process.platform !== 'linux')('kill -9 of the harness', { timeout: 120_000 }, () => {
+describe.skipIf(process.platform !== 'linux')('kill -9 of the harness', { timeout: 300_000 }, () => {
   const prng = new Prng(seed);
   const times = Array.from({ length: moments }, (_, index) => Math.round(1_000 + index * 3_500 + prng.float() * 3_500));
   it.each(times)('after %d ms leaves no node, and a ledger that can be judged', async (atMs) => {

@@ -22,12 +22,14 @@ function logsOf(runId: string): string {
 
 const clock = { nowMs: () => performance.now(), wallMs: () => Date.now() };
 const nodeEntry = 'harness/clusters/testing/tiny-node.ts';
+/** Only what never comes takes so long. */
+const patienceMs = 60_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 10_000;
+  const endMs = performance.now() + patienceMs;
   while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`not within 10 s: ${what}`);
+    if (performance.now() > endMs) throw new Error(`not within ${patienceMs} ms: ${what}`);
     await pause(20);
   }
 }
@@ -84,6 +86,16 @@ describe('links of local processes', () => {
   const link = async (from: string, to: string): Promise<string> => (await run.cluster.probeLink(from, to)).outcome;
   const packet = async (from: string, to: string): Promise<string | undefined> =>
     (await run.cluster.probePacket?.(from, to))?.outcome;
+  // One look that runs out of time on a busy machine says nothing of an open link; an open one answers to some look, a cut one to none.
+  const open = (from: string, to: string): Promise<void> =>
+    until(`${from} reaches ${to}`, async () => (await link(from, to)) === 'reachable');
+  const passes = (from: string, to: string): Promise<void> =>
+    until(`a byte of ${from} gets to ${to}`, async () => (await packet(from, to)) === 'reachable');
+  const gone = (rule: LinkRule): Promise<void> =>
+    until(`no ${rule.kind} is seen`, async () => (await effect(rule)) === 'absent');
+  /** The quickest of some answers: a busy machine makes one slow, a rule all. */
+  const quick = (name: string, times: number, withinMs: number): Promise<void> =>
+    until(`an answer within ${withinMs} ms`, async () => (await send('n1', 'n2', name, 'a', times)).tookMs < withinMs);
   const effect = async (rule: LinkRule): Promise<string | undefined> => (await run.cluster.probeRule?.(rule))?.effect;
 
   it('without a rule everything passes, and no probe sees anything', async () => {
@@ -94,12 +106,12 @@ describe('links of local processes', () => {
       ['client', 'n1'],
       ['n1', 'client'],
     ] as const) {
-      expect(await link(from, to)).toBe('reachable');
-      expect(await packet(from, to)).toBe('reachable');
+      await open(from, to);
+      await passes(from, to);
     }
-    expect(await effect({ kind: 'delay', from: 'n1', to: 'n2', delayMs: 80, jitterMs: 0 })).toBe('absent');
-    expect(await effect({ kind: 'loss', from: 'n1', to: 'n2', percent: 20 })).toBe('absent');
-    expect(await effect({ kind: 'rate', from: 'n1', to: 'n2', bytesPerSecond: 20_000 })).toBe('absent');
+    await gone({ kind: 'delay', from: 'n1', to: 'n2', delayMs: 80, jitterMs: 0 });
+    await gone({ kind: 'loss', from: 'n1', to: 'n2', percent: 20 });
+    await gone({ kind: 'rate', from: 'n1', to: 'n2', bytesPerSecond: 20_000 });
   });
 
   it('a one-way cut holds one direction back, lets the other flow, and what was held flows after the heal', async () => {
@@ -107,22 +119,22 @@ describe('links of local processes', () => {
     await send('n2', 'n1', 'back', 'before');
     await run.cluster.setCuts([{ from: 'n1', to: 'n2' }]);
     expect(await packet('n1', 'n2')).toBe('unreachable');
-    expect(await packet('n2', 'n1')).toBe('reachable');
+    await passes('n2', 'n1');
     expect(await link('n1', 'n2')).toBe('unreachable');
     expect(await link('n2', 'n1')).toBe('unreachable');
-    expect(await link('n1', 'n3')).toBe('reachable');
+    await open('n1', 'n3');
     // On n1's connection nothing arrives at n2; on n2's own it arrives at n1, and the answer does not come back.
     expect(await send('n1', 'n2', 'way', 'held')).toMatchObject({ heard: '', end: '' });
     expect((await heard('n2')).received).not.toContain('held');
     expect(await send('n2', 'n1', 'back', 'through')).toMatchObject({ heard: '', end: '' });
-    expect((await heard('n1')).received).toContain('through');
+    await until('it got through', async () => (await heard('n1')).received.includes('through'));
     // New connections are never made, either way, though the proxy's kernel accepts them.
     expect(await send('n1', 'n2', 'new', 'never')).toMatchObject({ heard: '' });
     expect((await heard('n2')).received).not.toContain('never');
     await heal();
     await until('held bytes flow', async () => (await heard('n1', 'way')).heard === 'held');
     await until('held answers flow', async () => (await heard('n2', 'back')).heard === 'through');
-    expect(await link('n1', 'n2')).toBe('reachable');
+    await open('n1', 'n2');
     expect(await send('n1', 'n2', 'way', 'after')).toMatchObject({ heard: 'after' });
   });
 
@@ -152,7 +164,7 @@ describe('links of local processes', () => {
     expect((await send('n1', 'n2', 'refused', 'x')).end).toMatch(/ECONNRESET|EPIPE/);
     expect(await link('n1', 'n2')).toBe('unreachable');
     await heal();
-    expect(await link('n1', 'n2')).toBe('reachable');
+    await open('n1', 'n2');
     expect(await send('n1', 'n2', 'again', 'x')).toMatchObject({ heard: 'x' });
   });
 
@@ -160,15 +172,15 @@ describe('links of local processes', () => {
     const delay: LinkRule = { kind: 'delay', from: 'n1', to: 'n2', delayMs: 120, jitterMs: 10 };
     const rate: LinkRule = { kind: 'rate', from: 'n1', to: 'n2', bytesPerSecond: 20_000 };
     const loss: LinkRule = { kind: 'loss', from: 'n1', to: 'n2', percent: 30 };
-    expect((await send('n1', 'n2', 'slow')).tookMs).toBeLessThan(60);
+    await quick('slow', 1, 90);
     await rules(delay);
     expect((await send('n1', 'n2', 'slow')).tookMs).toBeGreaterThan(100);
     expect(await effect(delay)).toBe('seen');
-    expect(await effect(rate)).toBe('absent');
+    await gone(rate);
     await rules(rate);
     expect((await send('n1', 'n2', 'slow', 'a', 10_000)).tookMs).toBeGreaterThan(300);
     expect(await effect(rate)).toBe('seen');
-    expect(await effect(delay)).toBe('absent');
+    await gone(delay);
     await rules(loss);
     let slowest = 0;
     for (let count = 0; count < 60 && slowest < 180; count++)
@@ -178,8 +190,8 @@ describe('links of local processes', () => {
     await rules(delay, rate, loss);
     for (const rule of [delay, rate, loss]) expect(await effect(rule)).toBe('seen');
     await heal();
-    for (const rule of [delay, rate, loss]) expect(await effect(rule)).toBe('absent');
-    expect((await send('n1', 'n2', 'slow', 'a', 10_000)).tookMs).toBeLessThan(100);
+    for (const rule of [delay, rate, loss]) await gone(rule);
+    await quick('slow', 10_000, 250);
   });
 
   it('clients can be cut off alone', async () => {
@@ -188,7 +200,7 @@ describe('links of local processes', () => {
     expect((await run.cluster.probeNode('n1')).outcome).toBe('unreachable');
     expect(await send('n2', 'n1', 'inside', 'x')).toMatchObject({ heard: 'x' });
     await heal();
-    expect((await run.cluster.probeNode('n1')).outcome).toBe('reachable');
+    await answers('n1');
   });
 
   it('who is no node reaches no cluster port', async () => {
@@ -203,7 +215,7 @@ describe('links of local processes', () => {
     await cluster.pause('n3');
     expect((await cluster.state('n3')).kind).toBe('paused');
     expect((await cluster.probeNode('n3')).outcome).toBe('unreachable');
-    expect(await link('client', 'n3')).toBe('reachable');
+    await open('client', 'n3');
     await cluster.resume('n3');
     expect((await cluster.state('n3')).kind).toBe('running');
     await answers('n3');
@@ -221,7 +233,7 @@ describe('links of local processes', () => {
     const added = await cluster.addNode();
     await answers(added);
     expect(added).toBe('n4');
-    expect(await link('n1', added)).toBe('reachable');
+    await open('n1', added);
     await cluster.removeNode(added);
     expect(cluster.nodeIds()).toEqual(['n1', 'n2', 'n3']);
     expect(await cluster.state(added)).toEqual({ kind: 'absent' });

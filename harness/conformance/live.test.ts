@@ -34,15 +34,16 @@ function subject(defect: Defect = {}) {
   return { definition: { ...definition, capabilities }, running, cluster: world as Cluster };
 }
 
+/** A sound store settles at once, and only a test that fails waits so long; some defects never settle. */
 const problemsOf = async (defect?: Defect): Promise<Record<string, string>> => {
-  const checks = await checkRunning({ ...subject(defect), settleLimitMs: 2_500 });
+  const checks = await checkRunning({ ...subject(defect), settleLimitMs: defect === undefined ? 20_000 : 6_000 });
   return Object.fromEntries(checks.flatMap(({ name, problem }) => (problem === null ? [] : [[name, problem]])));
 };
 
 describe('the conformance kit', () => {
   it('has nothing against a store that keeps to the port', async () => {
     expect(await problemsOf()).toEqual({});
-  }, 30_000);
+  }, 120_000);
 
   const acknowledgesAll: Defect['answer'] = (_, honest) =>
     honest.kind === 'info' ? { kind: 'ok', value: 'x' } : honest;
@@ -193,6 +194,6 @@ describe('the conformance kit', () => {
       const problems = await problemsOf(defect);
       expect(problems[check]).toMatch(sentence);
     },
-    60_000,
+    120_000,
   );
 });

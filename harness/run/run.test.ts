@@ -62,6 +62,8 @@ async function settingsOf(duration = '5s', ...more: string[]): Promise<RunSettin
   return command.settings;
 }
 
+/** Only a run that hangs takes so long. */
+const patienceMs = 60_000;
 let nextProcessId = 1;
 
 interface Rig {
@@ -103,10 +105,14 @@ function rig(overrides: Partial<World> = {}): Rig {
   return { cluster, ledger, world, interruption, printed };
 }
 
+/** Resolves when so many operations of the load have begun: what a run has done tells where it is, and the clock does not. */
+const begun = (ledger: MemoryLedger, count: number): Promise<void> =>
+  expect.poll(() => ledger.intents.length, { timeout: patienceMs }).toBeGreaterThan(count);
+
 const endOf = (ledger: MemoryLedger): RunEnd => ledger.metas.get('end') as RunEnd;
 
 describe('a run, end to end, in memory', () => {
-  it('goes through faults, reads everything back and ends certified', { timeout: 30_000 }, async () => {
+  it('goes through faults, reads everything back and ends certified', { timeout: 120_000 }, async () => {
     const { cluster, ledger, world, printed } = rig();
     const { folder: run, judged } = await certify(await settingsOf(), world);
     expect(judged.lines).toEqual([]);
@@ -131,17 +137,18 @@ describe('a run, end to end, in memory', () => {
     expect(printed.join('')).toMatch(/failovers \d+/);
   });
 
-  it('ends early at a signal, judged, with exit 130 and nothing left', { timeout: 30_000 }, async () => {
+  it('ends early at a signal, judged, with exit 130 and nothing left', { timeout: 120_000 }, async () => {
     let preliminary = 0;
     const { cluster, ledger, world, interruption } = rig({
       preliminary: async () => {
         preliminary++;
       },
     });
-    setTimeout(() => interruption.received('SIGINT'), 1_500);
-    const startedMs = performance.now();
-    const { judged } = await certify(await settingsOf('60s'), world);
-    expect(performance.now() - startedMs).toBeLessThan(20_000);
+    const running = certify(await settingsOf('1h'), world);
+    await begun(ledger, 1_200);
+    interruption.received('SIGINT');
+    // An hour early, or this test has no time left.
+    const { judged } = await running;
     expect(judged.exitCode).toBe(130);
     expect(preliminary).toBe(1);
     expect(cluster.disposed).toBe(1);
@@ -150,18 +157,20 @@ describe('a run, end to end, in memory', () => {
     expect(endOf(ledger).readBack.done).toBe(endOf(ledger).readBack.expected);
   });
 
-  it('stops at once at a second signal and still removes the cluster', { timeout: 30_000 }, async () => {
-    const { cluster, world, interruption } = rig();
-    setTimeout(() => interruption.received('SIGTERM'), 1_000);
-    setTimeout(() => interruption.received('SIGTERM'), 1_050);
-    const { judged } = await certify(await settingsOf('60s'), world);
+  it('stops at once at a second signal and still removes the cluster', { timeout: 120_000 }, async () => {
+    const { cluster, ledger, world, interruption } = rig();
+    const running = certify(await settingsOf('1h'), world);
+    await begun(ledger, 500);
+    interruption.received('SIGTERM');
+    setTimeout(() => interruption.received('SIGTERM'), 50);
+    const { judged } = await running;
     expect(judged.exitCode).toBe(130);
     expect(cluster.disposed).toBe(1);
   });
 
   it(
     'says environment when the cluster cannot be had, and harness fault when something breaks',
-    { timeout: 30_000 },
+    { timeout: 120_000 },
     async () => {
       const noEngine = rig({ openCluster: () => Promise.reject(new EnvironmentError('No engine: start one.')) });
       expect((await certify(await settingsOf(), noEngine.world)).judged).toMatchObject({
@@ -175,27 +184,32 @@ describe('a run, end to end, in memory', () => {
     },
   );
 
-  it('ends in 70, cleaned up, when an error is caught by nobody', { timeout: 30_000 }, async () => {
-    const { cluster, world, interruption } = rig();
-    setTimeout(() => expect(interruption.fatal(new Error('boom'))).toBe(true), 1_000);
-    const { judged } = await certify(await settingsOf('60s'), world);
+  it('ends in 70, cleaned up, when an error is caught by nobody', { timeout: 120_000 }, async () => {
+    const { cluster, ledger, world, interruption } = rig();
+    const running = certify(await settingsOf('1h'), world);
+    await begun(ledger, 500);
+    expect(interruption.fatal(new Error('boom'))).toBe(true);
+    const { judged } = await running;
     expect(judged.exitCode).toBe(70);
     expect(judged.lines.join()).toContain('boom');
     expect(cluster.disposed).toBe(1);
   });
 
-  it('notices a node that dies by itself, and a cluster that stays hurt', { timeout: 60_000 }, async () => {
-    const { cluster, world, interruption } = rig();
+  it('notices a node that dies by itself, and a cluster that stays hurt', { timeout: 120_000 }, async () => {
+    const { cluster, ledger, world, interruption, printed } = rig();
     cluster.startNode = async () => undefined;
-    setTimeout(() => void cluster.kill('n5'), 200);
-    setTimeout(() => interruption.received('SIGINT'), 3_000);
-    const { judged } = await certify(await settingsOf('60s', '--chaos', 'none'), world);
+    const running = certify(await settingsOf('1h', '--chaos', 'none'), world);
+    await begun(ledger, 100);
+    await cluster.kill('n5');
+    await expect.poll(() => printed.join(''), { timeout: patienceMs }).toContain('n5 ended with exit code 137');
+    interruption.received('SIGINT');
+    const { judged } = await running;
     expect(judged.lines.join('\n')).toMatch(/n5 ended with exit code 137 without a fault of ours/);
     expect(judged.lines.join('\n')).toMatch(/not healthy 10 s after the last heal: nodes n5 are not alive/);
     expect(judged.exitCode).toBe(130);
   });
 
-  it('is judged from its real ledger: certified, with a report', { timeout: 60_000 }, async () => {
+  it('is judged from its real ledger: certified, with a report', { timeout: 120_000 }, async () => {
     const { cluster, world } = rig({
       openLedger: (run) => openLedger({ path: run.ledger, runTag: runTagOf(run.runId) }),
       judge: async (run) => judgeFolder(run.path, false),
@@ -219,7 +233,7 @@ describe('a run, end to end, in memory', () => {
       expect(existsSync(join(run.path, file)), file).toBe(true);
   });
 
-  it('is judged from its real ledger: violated, with the planted losses listed', { timeout: 60_000 }, async () => {
+  it('is judged from its real ledger: violated, with the planted losses listed', { timeout: 120_000 }, async () => {
     const { cluster, world } = rig({
       openLedger: (run) => openLedger({ path: run.ledger, runTag: runTagOf(run.runId) }),
       judge: async (run) => judgeFolder(run.path, false),
@@ -246,7 +260,7 @@ describe('a run, end to end, in memory', () => {
     expect(report.canary.outcome).toBe('caught');
   });
 
-  it('sees a planted loss live', { timeout: 30_000 }, async () => {
+  it('sees a planted loss live', { timeout: 120_000 }, async () => {
     const { cluster, ledger, world, printed } = rig();
     const lose = setInterval(() => {
       const row = ledger.intents.find(

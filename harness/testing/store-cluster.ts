@@ -16,7 +16,7 @@ export interface StoreCluster extends AsyncDisposable {
   readonly system: RunningSystem;
 }
 
-const startLimitMs = 40_000;
+const startLimitMs = 120_000;
 
 /** Starts and bootstraps; what was started is gone after disposal, also when this rejects. */
 export async function openStoreCluster(system: System, nodeCount: number): Promise<StoreCluster> {

@@ -105,7 +105,7 @@ class RawClient {
 }
 
 async function until(condition: () => boolean, what: string): Promise<void> {
-  const endMs = performance.now() + 5000;
+  const endMs = performance.now() + 50_000;
   while (!condition()) {
     if (performance.now() > endMs) throw new Error(`never: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
@@ -206,7 +206,7 @@ describe('clients', () => {
     node.onEvent = answerAll;
     const client = new RawClient(shell.ports.client).hello();
     await until(() => client.answers.length === 1, 'greeting');
-    clock.offsetMs += 29_000;
+    clock.offsetMs += 20_000;
     client.send(get(2));
     await until(() => client.answers.length === 2, 'still served');
     clock.offsetMs += 31_000;

@@ -30,7 +30,7 @@ describe('the guide’s example', () => {
     const { exitCode, text } = certify('conformance', adapter, '--cluster', 'process');
     expect(text).toContain('tiny-map keeps to the port');
     expect(exitCode).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   it('is certified over pauses, with what it does not offer named', () => {
     const run = [
@@ -55,7 +55,7 @@ describe('the guide’s example', () => {
     const [runId = ''] = readdirSync(results).filter((name) => name !== 'latest');
     const report = readFileSync(join(results, runId, 'report.md'), 'utf8');
     expect(report).toContain('The workload counters was left out: tiny-map does not offer counters.');
-  }, 120_000);
+  }, 240_000);
 
   it('is refused with a sentence when the file is no adapter', () => {
     const { exitCode, text } = certify('--system', join(import.meta.dirname, 'server-that-is-not-there.ts'));

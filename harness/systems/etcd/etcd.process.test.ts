@@ -4,6 +4,8 @@ import { compareVersions } from '../../../workloads/port.ts';
 import { eventually, hasProgram, openStoreCluster, type StoreCluster } from '../../testing/store-cluster.ts';
 import { etcd } from './etcd.ts';
 
+/** Only what never comes takes so long. */
+const patienceMs = 60_000;
 const isHere = hasProgram('etcd');
 
 function versionOf(completion: Completion): Version {
@@ -19,7 +21,7 @@ describe.skipIf(!isHere)('etcd (etcd needed)', () => {
   beforeAll(async () => {
     store = await openStoreCluster(etcd, 3);
     client = store.system.client(0);
-  }, 60_000);
+  }, 180_000);
   afterAll(() => store?.[Symbol.asyncDispose]());
 
   it('orders a key by its revisions: write, read, compare-and-set, delete, create', async () => {
@@ -62,7 +64,7 @@ describe.skipIf(!isHere)('etcd (etcd needed)', () => {
   it('shows every member its own copy', async () => {
     const version = versionOf(await client.execute({ f: 'write', key: 'copied', value: 'x' }));
     // A copy that follows may be a moment behind.
-    const copies = await eventually('every copy', 5_000, async () => {
+    const copies = await eventually('every copy', patienceMs, async () => {
       const peeked = await Promise.all(
         ['n1', 'n2', 'n3'].map((nodeId) => store.system.peek(nodeId, 0, ['copied', 'none'])),
       );
@@ -85,23 +87,23 @@ describe.skipIf(!isHere)('etcd (etcd needed)', () => {
     const before = (await store.system.status.status())?.partitions[0];
     const killed = before?.primary as string;
     await store.cluster.cluster.kill(killed);
-    const after = await eventually('another leader', 20_000, async () => {
+    const after = await eventually('another leader', patienceMs, async () => {
       const partition = (await store.system.status.status())?.partitions[0];
       return partition !== undefined && partition.primary !== killed && partition.serving ? partition : null;
     });
     expect(after.term).toBeGreaterThan(before?.term ?? 0);
-    const other = await eventually('an acknowledged write', 10_000, async () => {
+    const other = await eventually('an acknowledged write', patienceMs, async () => {
       const completion = await client.execute({ f: 'write', key: 'later', value: '1' });
       return completion.kind === 'ok' ? completion : null;
     });
     expect(other.node).not.toBe(killed);
     await store.cluster.cluster.startNode(killed);
-    const whole = await eventually('healthy', 20_000, async () => {
+    const whole = await eventually('healthy', patienceMs, async () => {
       const status = await store.system.status.status();
       return status?.partitions[0]?.health === 'Healthy' ? status : null;
     });
     expect(whole.nodes.find((node) => node.nodeId === killed)?.incarnation).toBe(2);
-  }, 60_000);
+  }, 180_000);
 
   it('acknowledges nothing without a majority, and has no status then', async () => {
     await Promise.all(['n1', 'n2'].map((nodeId) => store.cluster.cluster.pause(nodeId)));
@@ -109,14 +111,14 @@ describe.skipIf(!isHere)('etcd (etcd needed)', () => {
     expect(completion.kind).toBe('info');
     expect(await store.system.status.status()).toBeNull();
     await Promise.all(['n1', 'n2'].map((nodeId) => store.cluster.cluster.resume(nodeId)));
-  }, 30_000);
+  }, 180_000);
 
   it('refuses what it could not send', async () => {
     await Promise.all(['n1', 'n2', 'n3'].map((nodeId) => store.cluster.cluster.kill(nodeId)));
-    const kinds = await eventually('refused', 20_000, async () => {
+    const kinds = await eventually('refused', patienceMs, async () => {
       const completion = await client.execute({ f: 'write', key: 'x', value: '1' });
       return completion.kind === 'fail' && completion.why === 'refused' ? completion : null;
     });
     expect(kinds.error).toMatch(/No connection established/);
-  }, 40_000);
+  }, 180_000);
 });
