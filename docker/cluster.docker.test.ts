@@ -6,7 +6,7 @@ import type { DockerCluster } from './cluster.ts';
 import { labelNames } from './labels.ts';
 import { execInContainer } from './netns.ts';
 import type { Effect } from './node-life.ts';
-import { engineForTests, testClock, tinyCluster, tinyImage } from './testing/engine-for-tests.ts';
+import { engineForTests, lookedAt, testClock, tinyCluster, tinyImage } from './testing/engine-for-tests.ts';
 
 const found = await engineForTests();
 const title = found.kind === 'engine' ? 'Docker cluster' : `Docker cluster (skipped: ${found.why})`;
@@ -33,7 +33,7 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
 
   async function healthy(nodeId: string): Promise<{ nodeId: string; starts: number }> {
     const port = cluster.addresses().get(nodeId)?.hostHttpPort;
-    for (let attempt = 0; attempt < 100; attempt++) {
+    for (let attempt = 0; attempt < 600; attempt++) {
       try {
         const response = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(500) });
         return (await response.json()) as { nodeId: string; starts: number };
@@ -44,8 +44,8 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
     throw new Error(`${nodeId} does not answer`);
   }
 
-  const link = async (from: string, to: string) => (await cluster.probeLink(from, to)).outcome;
-  const packets = async (from: string, to: string) => (await cluster.probePacket(from, to)).outcome;
+  const link = (from: string, to: string) => lookedAt(() => cluster.probeLink(from, to));
+  const packets = (from: string, to: string) => lookedAt(() => cluster.probePacket(from, to));
 
   it('reaches every node over its published port, and every link is open', async () => {
     expect(cluster.nodeIds()).toEqual(['n1', 'n2', 'n3']);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LinkRule } from '../chaos/ports.ts';
 import type { DockerCluster } from './cluster.ts';
-import { engineForTests, tinyCluster, tinyImage } from './testing/engine-for-tests.ts';
+import { engineForTests, lookedAt, tinyCluster, tinyImage } from './testing/engine-for-tests.ts';
 
 const found = await engineForTests();
 const title = found.kind === 'engine' ? 'Docker faults' : `Docker faults (skipped: ${found.why})`;
@@ -22,13 +22,13 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
   }, 60_000);
 
   async function answers(nodeId: string): Promise<void> {
-    for (let attempt = 0; attempt < 200; attempt++) {
+    for (let attempt = 0; attempt < 1_200; attempt++) {
       if ((await cluster.probeNode(nodeId)).outcome === 'reachable') return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error(`${nodeId} does not answer`);
   }
-  const link = async (from: string, to: string) => (await cluster.probeLink(from, to)).outcome;
+  const link = (from: string, to: string) => lookedAt(() => cluster.probeLink(from, to));
   const effect = async (rule: LinkRule) => (await cluster.probeRule(rule)).effect;
 
   it('resets connections between nodes and with the client, and heals', async () => {
@@ -86,9 +86,12 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
 
   it("moves one node's wall clock and nothing else, over a restart and a wipe, also while it is paused", async () => {
     const near = async (nodeId: string, offsetMs: number) => {
-      const seen = await cluster.probeClock(nodeId);
-      expect(Math.abs(seen.wallOffsetMs - offsetMs)).toBeLessThan(500);
-      expect(Math.abs(seen.monotonicOffsetMs)).toBeLessThan(500);
+      // A look that a busy machine held up is off by as much, and is looked again.
+      const farthest = async (): Promise<number> => {
+        const seen = await cluster.probeClock(nodeId);
+        return Math.max(Math.abs(seen.wallOffsetMs - offsetMs), Math.abs(seen.monotonicOffsetMs));
+      };
+      await expect.poll(farthest).toBeLessThan(500);
     };
     await near('n1', 0);
     await cluster.setClockOffset('n1', 3_600_000);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DockerCluster } from './cluster.ts';
 import type { Effect } from './node-life.ts';
-import { engineForTests, tinyCluster, tinyImage } from './testing/engine-for-tests.ts';
+import { engineForTests, lookedAt, tinyCluster, tinyImage } from './testing/engine-for-tests.ts';
 
 const found = await engineForTests();
 const title =
@@ -23,7 +23,7 @@ describe.skipIf(found.kind === 'none')(title, { timeout: 60_000 }, () => {
     await cluster?.dispose();
   }, 60_000);
 
-  const link = async (from: string, to: string) => (await cluster.probeLink(from, to)).outcome;
+  const link = (from: string, to: string) => lookedAt(() => cluster.probeLink(from, to));
 
   it('cuts, keeps a restarted node cut off, and heals, through the seats alone', async () => {
     expect([cluster.netnsMethod, await link('n1', 'n2')]).toEqual(['exec', 'reachable']);
