@@ -14,6 +14,9 @@ export class SimKeyBook implements KeyBook {
   private readonly maxLiveKeys: number;
   private readonly sessionsPerPartition: number;
   private readonly partitionOf: (key: string) => number;
+  /** Whom {@link accepts} was asked for last, and its partition: mostly the operation that begins. */
+  private lastKey = '';
+  private lastPartition = -1;
   private readonly live = new Set<string>();
   /** Operations under way, by partition. */
   private readonly waiting: number[] = [];
@@ -50,16 +53,19 @@ export class SimKeyBook implements KeyBook {
   }
 
   accepts(key: string): boolean {
-    return (this.waiting[this.partitionOf(key)] ?? 0) < this.sessionsPerPartition;
+    this.lastPartition = this.partitionOf(key);
+    this.lastKey = key;
+    return (this.waiting[this.lastPartition] ?? 0) < this.sessionsPerPartition;
   }
 
-  begin(key: string): void {
-    const partition = this.partitionOf(key);
+  /** An operation begins; returns the partition, to be given to {@link end}. */
+  begin(key: string): number {
+    const partition = key === this.lastKey ? this.lastPartition : this.partitionOf(key);
     this.waiting[partition] = (this.waiting[partition] ?? 0) + 1;
+    return partition;
   }
 
-  end(key: string): void {
-    const partition = this.partitionOf(key);
+  end(partition: number): void {
     this.waiting[partition] = (this.waiting[partition] ?? 0) - 1;
   }
 

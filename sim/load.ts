@@ -50,13 +50,13 @@ export function runOperation(
   const { world, history, keys } = parts;
   const { client, session, operation } = call;
   const operationId = history.intent(session, operation, nsOf(world.nowMs), call.canary ?? false);
-  keys.begin(operation.key);
+  const partition = keys.begin(operation.key);
   client.call(
     callOf(operation),
     (result) => {
       const completion = completionOf(operation, operationResult(result));
       history.outcome(operationId, completion, nsOf(world.nowMs));
-      keys.end(operation.key);
+      keys.end(partition);
       done(completion, operationId);
     },
     parts.timeoutMs,

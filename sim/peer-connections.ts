@@ -3,6 +3,7 @@
  * are dialled anew. Only what the failure detector hears; messages go by the network alone. Same times as zaris/server/peer-link.ts.
  */
 import type { World } from './world.ts';
+import type { SimNode } from './world-node.ts';
 
 /** An end gives a connection up after this much silence, ms. */
 const silenceMs = 3_000;
@@ -10,13 +11,17 @@ const silenceMs = 3_000;
 const lookEveryMs = 500;
 
 interface Pair {
+  /** Starts of the two processes: a restarted one makes another pair. */
+  readonly starts: number;
+  readonly otherStarts: number;
   isUp: boolean;
   blockedSinceMs: number;
 }
 
 export class PeerConnections {
   private readonly world: World;
-  private readonly pairs = new Map<string, Pair>();
+  /** By the places of both nodes, the lower one first. */
+  private readonly pairs: (Pair | undefined)[][] = [];
 
   constructor(world: World) {
     this.world = world;
@@ -34,10 +39,8 @@ export class PeerConnections {
     const nodes = [...this.world.nodes.values()];
     for (const [index, a] of nodes.entries()) {
       for (const b of nodes.slice(index + 1)) {
-        const name = `${a.nodeId} ${b.nodeId} ${a.starts} ${b.starts}`;
         if (a.running === null || b.running === null) continue;
-        let pair = this.pairs.get(name);
-        if (pair === undefined) this.pairs.set(name, (pair = { isUp: true, blockedSinceMs: Infinity }));
+        const pair = this.pairOf(a, b);
         const { network, nowMs } = this.world;
         const isReset = network.isReset(a.nodeId, b.nodeId);
         const isBlocked =
@@ -52,6 +55,15 @@ export class PeerConnections {
           this.tell(pair, false, a.nodeId, b.nodeId);
       }
     }
+  }
+
+  private pairOf(a: SimNode, b: SimNode): Pair {
+    const row = (this.pairs[a.index] ??= []);
+    const known = row[b.index];
+    if (known !== undefined && known.starts === a.starts && known.otherStarts === b.starts) return known;
+    const pair = { starts: a.starts, otherStarts: b.starts, isUp: true, blockedSinceMs: Infinity };
+    row[b.index] = pair;
+    return pair;
   }
 
   private tell(pair: Pair, isUp: boolean, a: Parameters<World['link']>[0], b: Parameters<World['link']>[0]): void {

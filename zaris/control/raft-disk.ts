@@ -16,7 +16,10 @@ function withEntries(disk: DiskState, entries: readonly RaftEntry[]): DiskState 
   const baseIndex = disk.snapshot?.index ?? 0;
   assert(first.index > baseIndex, 'entries written below the snapshot');
   assert(first.index <= lastIndexOf(disk) + 1, 'entries written with a gap');
-  return { ...disk, entries: [...disk.entries.slice(0, first.index - baseIndex - 1), ...entries] };
+  const kept = first.index - baseIndex - 1;
+  const before = kept === disk.entries.length ? disk.entries : disk.entries.slice(0, kept);
+  // Copied in one piece: the simulator's disks do this with every write.
+  return { ...disk, entries: before.concat(entries) };
 }
 
 function withSnapshot(disk: DiskState, snapshot: RaftSnapshot): DiskState {
