@@ -30,6 +30,15 @@ describe('the runs of a broken store', () => {
     expect(readConfig({ ...own, ...nodeEnvironment }, []).unknown).toEqual(['ZARIS_BROKEN']);
   });
 
+  it('what needs more on real nodes than in the simulator gets it', async () => {
+    const store = brokenStores.find(({ name }) => name === 'no-exactly-once');
+    if (store === undefined) throw new Error('there is no such store');
+    expect(await settingsOf({ ...run, store })).toMatchObject({
+      faultNames: ['reset', 'client-partition', 'kill'],
+      ratePerSecond: Infinity,
+    });
+  });
+
   it('the shipped store in its place differs by nothing else', () => {
     for (const store of brokenStores) {
       const sound = runWords({ ...run, store, isBroken: false });

@@ -2,7 +2,7 @@
  * The runs that are to catch a broken store on real nodes: ordinary certifications, with faults and load chosen so that it shows soon.
  *
  * They follow from what the store pins in the simulator; what only exists there (latency of the network, moments) is left out, and
- * timings of the node go into its environment. What needs other faults on real nodes stands in {@link realFaults}.
+ * timings of the node go into its environment. What needs other faults on real nodes stands in {@link realNeeds}.
  */
 import { brokenStores } from '../../sim/broken/catalogue.ts';
 import type { BrokenStore } from '../../sim/broken/store.ts';
@@ -36,16 +36,25 @@ const furtherRunMs = 60_000;
 const leastRunMs = 20_000;
 
 /** Operations per second: enough to have some under way at every fault, few enough to be judged in seconds. */
-const ratePerSecond = '1000';
+const usualRate = '1000';
 /** A cut-off primary is given up after this, ms, so that there is a successor before most cuts are healed. */
 const suspectEscalationMs = '2000';
 
-/** What the simulator does to a client's connections, or with 40 ms between death and restart, real nodes need a fault for. */
-const realFaults: Readonly<Record<string, string>> = {
-  'ack-before-replication': 'isolate,kill',
-  'in-sync-by-timer': 'isolate,one-way-in,one-way-out',
-  'no-exactly-once': 'reset,client-partition,kill',
-  'tail-cut-on-promotion': 'kill',
+/** What shows a store on real nodes, where that is not what shows it in the simulator. */
+interface RealNeeds {
+  readonly faults: string;
+  readonly rate?: string;
+}
+
+/**
+ * Faults that show the store soonest. The simulator breaks connections of clients by itself, and its network keeps many operations
+ * under way; here faults do the first, and a load without pause the second.
+ */
+const realNeeds: Readonly<Record<string, RealNeeds>> = {
+  'ack-before-replication': { faults: 'isolate,kill' },
+  'in-sync-by-timer': { faults: 'isolate,one-way-in,one-way-out' },
+  'no-exactly-once': { faults: 'reset,client-partition,kill', rate: 'max' },
+  'tail-cut-on-promotion': { faults: 'kill', rate: '2500' },
 };
 
 /** Options of a run under the names of the simulator's. */
@@ -102,6 +111,7 @@ export interface BrokenRun {
 /** The command line of `certify run` that plays it. */
 export function runWords({ store, cluster, durationMs, seed, resultsDir, isBroken }: BrokenRun): string[] {
   const { pins } = store;
+  const needs = realNeeds[store.name];
   const options = Object.entries(pins).flatMap(([name, value]) => {
     const option = optionOf[name];
     return option === undefined ? [] : [option, value];
@@ -113,7 +123,7 @@ export function runWords({ store, cluster, durationMs, seed, resultsDir, isBroke
   const broken = isBroken ? ['--node-entry', brokenEntry, '--node-env', `${brokenVariable}=${store.name}`] : [];
   return [
     ...['--cluster', cluster, '--duration', `${durationMs}ms`, '--seed', String(seed), '--results', resultsDir],
-    ...['--on-loss', 'stop', '--rate', ratePerSecond, '--faults', realFaults[store.name] ?? pins['faults'] ?? 'all'],
+    ...['--on-loss', 'stop', '--rate', needs?.rate ?? usualRate, '--faults', needs?.faults ?? pins['faults'] ?? 'all'],
     ...options,
     ...(pins['partitions'] === undefined ? ['--partitions', '16'] : []),
     ...broken,
