@@ -113,8 +113,14 @@ export class Ledger {
   }
 
   /** Size of the file and room beside it, as of the last look (twice a second under load). */
-  usage(): { readonly fileBytes: number; readonly freeBytes: number; readonly queuedRows: number } {
-    return { ...this.queue.space, queuedRows: this.queue.queuedRows };
+  usage(): {
+    readonly fileBytes: number;
+    readonly freeBytes: number;
+    readonly queuedRows: number;
+    /** Names of keys that were not released. */
+    readonly keysInMemory: number;
+  } {
+    return { ...this.queue.space, queuedRows: this.queue.queuedRows, keysInMemory: this.keys.size };
   }
 
   /** Resolves once the intent is committed; only then may the operation be sent. Rejects with {@link DiskGuardError} or {@link LedgerWriteError}. */

@@ -32,11 +32,15 @@ const isSameEdge = (a: Notice, b: Notice): boolean =>
   a.fields['primary'] === b.fields['primary'] &&
   a.fields['inSync'] === b.fields['inSync'];
 
+/** Epochs of a partition that are remembered, below its highest; a node that hears so late of one tells nothing new. */
+const rememberedEpochs = 1_000;
+
 export class EpochRecorder {
   private readonly world: World;
   private readonly history: SimHistory;
   /** What was told last of each epoch, by partition. */
   private readonly seen: Map<number, Notice>[] = [];
+  private readonly highest: number[] = [];
   private readonly incarnations = new Map<NodeId, number>();
   failovers = 0;
   handoffs = 0;
@@ -57,12 +61,13 @@ export class EpochRecorder {
     const mine = (this.seen[partition] ??= new Map());
     const known = mine.get(epoch);
     if (known !== undefined && isSameEdge(known, notice)) return false;
+    if (epoch <= this.remember(partition, epoch, mine)) return false;
     mine.set(epoch, notice);
     const primary = memberOf(fields['primary']);
     const kind = kindOf(name);
     if (kind === 'failover') this.failovers += 1;
     if (kind === 'handoff') this.handoffs += 1;
-    this.history.epochRows.push({
+    this.history.epochChange({
       partition,
       epoch,
       term: fields['term'] as number,
@@ -73,6 +78,15 @@ export class EpochRecorder {
       atNs: nsOf(this.world.nowMs),
     });
     return true;
+  }
+
+  /** Forgets the oldest epochs. Returns the highest that is not remembered any more. */
+  private remember(partition: number, epoch: number, mine: Map<number, Notice>): number {
+    const before = (this.highest[partition] ?? 0) - rememberedEpochs;
+    const highest = Math.max(this.highest[partition] ?? 0, epoch);
+    this.highest[partition] = highest;
+    for (let old = Math.max(0, before); old <= highest - rememberedEpochs; old++) mine.delete(old);
+    return highest - rememberedEpochs;
   }
 
   /** Looks for nothing more. */

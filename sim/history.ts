@@ -54,7 +54,10 @@ export interface HistorySink {
   finalRead(row: FinalReadRow): void;
   replicaRead(row: ReplicaReadRow): void;
   retire(row: RetireRow): void;
+  /** The key is gone for good: every operation on it has ended, and its name never comes again. */
+  released(key: string): void;
   digest(row: DigestRow): void;
+  epochChange(row: EpochChangeRow): void;
 }
 
 interface Slot {
@@ -151,6 +154,16 @@ export class SimHistory implements HistorySource {
   retire(row: RetireRow): void {
     if (this.sink !== null) this.sink.retire(row);
     else this.keyRows(row.key, false).retirement = row;
+  }
+
+  /** What is known of a retired key by its name may be forgotten; its rows stay. */
+  released(key: string): void {
+    this.sink?.released(key);
+  }
+
+  epochChange(row: EpochChangeRow): void {
+    if (this.sink !== null) this.sink.epochChange(row);
+    else this.epochRows.push(row);
   }
 
   digest(row: DigestRow): void {

@@ -8,7 +8,7 @@
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
 import { noRows } from '../ledger/row-counts.ts';
-import type { DigestRow, FinalReadRow, ReplicaReadRow, RetireRow } from '../ledger/rows.ts';
+import type { DigestRow, EpochChangeRow, FinalReadRow, ReplicaReadRow, RetireRow } from '../ledger/rows.ts';
 import type { EndedOperation, HistorySink, RecordedOperation } from './history.ts';
 import type { SimPlayed } from './job.ts';
 
@@ -77,9 +77,24 @@ export class LedgerFeed implements HistorySink {
     this.gather((ledger) => ledger.retire(row));
   }
 
+  /** After the rows of its operations, which are handed in first. */
+  released(key: string): void {
+    this.gather((ledger) => ledger.release(key));
+  }
+
+  epochChange(row: EpochChangeRow): void {
+    this.rows.epochChanges++;
+    this.gather((ledger) => ledger.epochChange(row));
+  }
+
   digest(row: DigestRow): void {
     this.rows.digests++;
     this.gather((ledger) => ledger.digest(row));
+  }
+
+  /** Names of keys that the ledger holds in memory: those that live, and what was not handed in yet. */
+  get keysInMemory(): number {
+    return this.ledger.usage().keysInMemory;
   }
 
   /** Resolves when the writer has caught up; null where the run need not wait. */
@@ -103,12 +118,7 @@ export class LedgerFeed implements HistorySink {
       this.put(ledger.intent({ ...intentOf(operation), session }));
     }
     this.rows.faults += history.faultRows.length;
-    this.rows.epochChanges += history.epochRows.length;
     for (const row of history.faultRows) this.put(ledger.fault(row));
-    for (const row of history.epochRows) {
-      this.put(ledger.epochChange(row));
-      await this.pace();
-    }
     for (const row of history.incarnationRows) this.put(ledger.incarnation(row));
     await this.writeMeta(played, facts);
     await ledger.flush();

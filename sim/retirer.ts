@@ -71,7 +71,10 @@ export class Retirer {
         { client, session, operation: { f: 'delete', key } },
         (deleted) => {
           // A value that had expired was gone already. A delete in doubt leaves the key to the final read-back.
-          if (deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition')) keys.retired(key);
+          if (deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition')) {
+            keys.retired(key);
+            history.released(key);
+          }
           next();
         },
       );
