@@ -50,6 +50,17 @@ export function scheduleOf(settings: RunSettings, unsupported: ReadonlyMap<strin
   );
 }
 
+/**
+ * Whether the run may move nodes' wall clocks: asked for by name or in the schedule's file, or drawn at its level. Known before the
+ * cluster starts, since a node whose clock can be moved runs under a library that costs it time at every look at the clock.
+ */
+export function movesClocks(settings: RunSettings): boolean {
+  const file = readScheduleFile(settings);
+  if (file !== null) return file.events.some(({ fault }) => fault.kind === 'clock');
+  const { chaosLevel: level, faultNames } = settings;
+  return level !== 'none' && (faultNames ?? defaultFaults(level)).includes('clock');
+}
+
 /** Faults of a level that this host can do; shapes count as partitions. */
 function drawable(
   faults: readonly FaultName[],

@@ -34,6 +34,8 @@ export async function openDockerCluster(options: OpenClusterOptions): Promise<Ru
     environment: (nodeId: string, index: number, addresses: ReadonlyMap<string, DockerAddress>) =>
       options.environment(nodeId, index, endpointsOfAll(addresses)),
     ...programOptions(options),
+    // Whether another program looks at the clock through the C library is not known: the probe's word would say nothing of it.
+    clockFaults: options.movableClocks === true && options.program === undefined && options.own === undefined,
     logsDir: options.logsDir,
     say: options.say,
     onEffect: ({ kind, nodeId, atMs }: Effect) => {

@@ -52,6 +52,8 @@ export interface OpenClusterOptions {
   readonly program?: ClusterProgram;
   /** Take over what a dead harness left of this run instead of starting anew; rejects with EnvironmentError where there is nothing to take over. */
   readonly adopt?: boolean;
+  /** The nodes' wall clocks may be moved, where the cluster can; default false. */
+  readonly movableClocks?: boolean;
   readonly clock: { nowMs(): number; wallMs(): number };
   readonly say: (line: string) => void;
   /** Aborted by a second signal. */

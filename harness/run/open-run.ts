@@ -5,6 +5,7 @@ import { EnvironmentError } from '../../docker/errors.ts';
 import type { StoreClient } from '../../workloads/port.ts';
 import { messageOf, NotRecoveredError } from '../errors.ts';
 import type { ClusterProgram, OwnImage, RunCluster } from '../clusters/run-cluster.ts';
+import { movesClocks } from '../schedule.ts';
 import type { RunningSystem } from '../systems/system.ts';
 import { plantCanary } from './canary.ts';
 import { EpochWatch } from './epoch-watch.ts';
@@ -43,6 +44,7 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
     ...programOf(state),
     ...ownImageOf(state),
     adopt: state.resumed !== null,
+    movableClocks: movesClocks(settings),
     clock,
     say: (line) => state.print(line),
     signal,
