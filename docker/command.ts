@@ -39,7 +39,8 @@ export function runCommand(
         timeout: options.timeoutMs ?? defaultTimeoutMs,
         killSignal: 'SIGKILL',
         maxBuffer: maxOutputBytes,
-        env: { ...process.env, LC_ALL: 'C', ...options.env },
+        // Of bash: a file that it would read before any script.
+        env: { ...process.env, LC_ALL: 'C', BASH_ENV: '', ...options.env },
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       },
       (error, stdout, stderr) => {
@@ -56,6 +57,18 @@ export function runCommand(
     child.stdin?.on('error', () => {});
     child.stdin?.end(options.input ?? '');
   });
+}
+
+/**
+ * The words that run a bash script, and nothing else. A program started by Node has a socket for standard input; bash then takes itself
+ * for a remote shell and reads the user's ~/.bashrc first, which may cost more than the script, or print into its output.
+ */
+export const bashWords = (script: string): readonly [string, ...string[]] => ['bash', '--norc', '-c', script];
+
+/** Runs a bash script of the host's; see {@link bashWords}. */
+export function runBash(script: string, timeoutMs: number): Promise<CommandResult> {
+  const [file, ...args] = bashWords(script);
+  return runCommand(file, args, { timeoutMs });
 }
 
 /** The last non-empty line of a command's output, for one-sentence messages. */

@@ -9,7 +9,7 @@ import { present } from '../lib/assert.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Endpoint, EffectProbe, LinkRule, ProbeResult } from '../chaos/ports.ts';
 import { ClientEnd } from './client-end.ts';
-import { lastLine, runCommand } from './command.ts';
+import { lastLine, runBash } from './command.ts';
 import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
 import { clientEnd, installChainsScript, linkRules } from './link-rules.ts';
@@ -190,7 +190,7 @@ export class Links {
     const startMs = this.options.clock.nowMs();
     const sent =
       from === clientEnd
-        ? await runCommand('bash', ['-c', script], { timeoutMs: floodTimeoutMs })
+        ? await runBash(script, floodTimeoutMs)
         : await this.inside(this.seatOf(from), script, floodTimeoutMs);
     if (sent.exitCode !== 0) return lastLine(sent);
     const elapsedMs = this.options.clock.nowMs() - startMs;

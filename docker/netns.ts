@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import { runCommand } from './command.ts';
+import { bashWords, runCommand } from './command.ts';
 import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
 import { messageOf } from './errors.ts';
@@ -63,8 +63,7 @@ export async function runInNetns(
   script: string,
   timeoutMs = defaultTimeoutMs,
 ): Promise<CommandResult> {
-  if (method === 'exec')
-    return await execInContainer(engine.docker, seat.containerId, ['bash', '-c', script], timeoutMs);
+  if (method === 'exec') return await execInContainer(engine.docker, seat.containerId, bashWords(script), timeoutMs);
   return await enterByNsenter(seat, script, timeoutMs);
 }
 
@@ -72,7 +71,7 @@ async function enterByNsenter(seat: Seat, script: string, timeoutMs: number): Pr
   if (!processBelongsTo(seat.pid, seat.containerId)) {
     return { exitCode: -1, stdout: '', stderr: `seat ${seat.containerId.slice(0, 12)} is gone`, timedOut: false };
   }
-  return await runCommand('nsenter', ['-t', String(seat.pid), '-n', 'bash', '-c', script], {
+  return await runCommand('nsenter', ['-t', String(seat.pid), '-n', ...bashWords(script)], {
     timeoutMs,
     env: { PATH: sbinPath },
   });

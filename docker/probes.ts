@@ -20,7 +20,7 @@ type Outcome = Omit<ProbeResult, 'atMs'>;
 
 /** The script that tries one TCP connection from the network namespace it runs in. */
 export function connectScript(target: ProbeTarget): string {
-  return `timeout ${connectTimeoutMs / 1000} bash -c 'exec 3<>/dev/tcp/${target.address}/${target.port}'`;
+  return `timeout ${connectTimeoutMs / 1000} bash --norc -c 'exec 3<>/dev/tcp/${target.address}/${target.port}'`;
 }
 
 /** Where a connection is tried: a refusal there is a rule's doing while somebody listens, and else the kernel's answer. */
