@@ -56,16 +56,12 @@ export function statusOf(world: World): SystemStatus | null {
   const node = controlLeader(world);
   if (node === null || node.planes.control.state.mapVersion === 0) return null;
   const { state, raft, leader } = node.planes.control;
-  const { config } = raft;
+  const config = raft.committedConfig;
   const { revision } = state;
   const known = knownStatuses.get(node);
   if (known !== undefined && known.revision === revision && known.config === config && known.leader === leader)
     return { ...known.status, atMs: world.nowMs };
-  const view = statusOfView(node.view(), world.nowMs);
-  // A voter whose disk was wiped still counts for every majority until it is replaced; the view, which compares disks, leaves it out.
-  const { voters } = config;
-  const voterDisks = Object.fromEntries(voters.map(({ nodeId, diskId }) => [nodeId, diskId]));
-  const status = { ...view, voters: voters.map(({ nodeId }) => nodeId), voterDisks };
+  const status = statusOfView(node.view(), world.nowMs);
   knownStatuses.set(node, { revision, config, leader, status });
   return status;
 }

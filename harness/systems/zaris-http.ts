@@ -35,6 +35,7 @@ export function viewOf(document: unknown): ClusterView | null {
   return candidate !== null &&
     typeof candidate === 'object' &&
     typeof candidate.revision === 'number' &&
+    Array.isArray(candidate.voters) &&
     Array.isArray(candidate.partitions)
     ? (candidate as ClusterView)
     : null;

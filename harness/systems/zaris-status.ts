@@ -11,7 +11,9 @@ export function statusOfView(view: ClusterView, atMs: number): SystemStatus {
   return {
     atMs,
     leader: view.controlLeader,
-    voters: view.nodes.filter((node) => node.voter).map((node) => node.nodeId),
+    // A voter whose disk was wiped still counts for every majority until it is replaced.
+    voters: view.voters.map(({ nodeId }) => nodeId),
+    voterDisks: Object.fromEntries(view.voters.map(({ nodeId, diskId }) => [nodeId, diskId])),
     nodes: view.nodes.map(({ nodeId, incarnation, alive }) => ({ nodeId, incarnation, alive })),
     minInSync: view.minInSync,
     partitions: view.partitions.map((partition): PartitionStatus => {

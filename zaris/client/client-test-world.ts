@@ -92,6 +92,7 @@ export class ClientTestWorld {
       minInSync: 2,
       partitionCount,
       controlLeader: ids[0] as NodeId,
+      voters: ids.map((id) => ({ nodeId: id, diskId: `disk of ${id}` })),
       nodes: ids.map((id) => ({
         nodeId: id,
         incarnation: 1,

@@ -97,6 +97,7 @@ function publish(servers: readonly FakeServer[], revision: number, owner: string
     minInSync: 1,
     partitionCount: 1,
     controlLeader: null,
+    voters: [],
     nodes: servers.map((server) => ({
       nodeId: nodeId(server.name),
       incarnation: 1,

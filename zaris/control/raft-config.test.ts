@@ -217,6 +217,27 @@ describe('replace', () => {
   });
 });
 
+describe('what is known to be committed', () => {
+  it('is the old config while a majority has not taken the new one', () => {
+    const world = cluster('n1', 'n2', 'n3');
+    world.add('n4');
+    propose(world, 'n1', { kind: 'addLearner', voter: world.voter('n4') });
+    world.run(1000);
+    // The entry reaches the learner only.
+    world.filter = (message) => message.kind !== 'append' || message.receiver.nodeId === 'n4';
+    const names = (voters: readonly Voter[]): string[] => voters.map(({ nodeId: id }) => id).toSorted();
+    propose(world, 'n1', { kind: 'replace', old: world.voter('n3'), new: world.voter('n4') });
+    world.run(60);
+    expect(names(world.raft('n4').config.voters)).toEqual(['n1', 'n2', 'n4']);
+    for (const name of ['n1', 'n4'])
+      expect(names(world.raft(name).committedConfig.voters), name).toEqual(['n1', 'n2', 'n3']);
+    world.filter = () => true;
+    world.run(3000);
+    for (const name of ['n1', 'n2', 'n4'])
+      expect(names(world.raft(name).committedConfig.voters), name).toEqual(['n1', 'n2', 'n4']);
+  });
+});
+
 describe('members', () => {
   it('a learner gets the log, and neither votes nor counts', () => {
     const world = cluster('n1', 'n2');

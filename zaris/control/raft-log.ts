@@ -81,6 +81,11 @@ export class RaftLog {
     return this.configs.at(-2)?.config ?? null;
   }
 
+  /** The last config that is known to be committed while `commitIndex` is what is known to be. */
+  committedConfig(commitIndex: number): RaftConfig {
+    return this.configIndex > commitIndex ? (this.previousConfig ?? this.config) : this.config;
+  }
+
   /** The latest config entry changed the voters of a cluster that had some. */
   get votersChanged(): boolean {
     const before = this.previousConfig?.voters ?? [];

@@ -93,6 +93,10 @@ export class Raft {
   get config(): RaftConfig {
     return this.store.log.config;
   }
+  /** The last config that is known to be committed: what a majority is made of, whatever is proposed. */
+  get committedConfig(): RaftConfig {
+    return this.store.log.committedConfig(this.commitIndex);
+  }
   /** No change of voters is under way: none that is not known to be committed, and none that is not settled (see raft-config). */
   get isConfigSettled(): boolean {
     const { log } = this.store;

@@ -53,6 +53,12 @@ function checkNode(raw: unknown): NodeView {
   return raw as NodeView;
 }
 
+function checkVoter(raw: unknown): void {
+  const voter = readRecord(raw, 'voter');
+  readText(voter['nodeId'], 'node id of a voter');
+  readText(voter['diskId'], 'disk id of a voter');
+}
+
 /** A view as it came off the wire, checked; partitions stand in order of their index, and are all there or (before the first map) none. */
 export function checkView(raw: unknown): ClusterView {
   const view = readRecord(raw, 'view');
@@ -64,6 +70,7 @@ export function checkView(raw: unknown): ClusterView {
   const count = readInt(view['partitionCount'], 'partition count', 0, segmentCount);
   if (view['controlLeader'] !== null) readText(view['controlLeader'], 'control leader');
   readArray(view['nodes'], 'nodes', null, maxNodes).forEach(checkNode);
+  readArray(view['voters'], 'voters', null, maxNodes).forEach(checkVoter);
   const partitions = readArray(view['partitions'], 'partitions', null, segmentCount);
   if (partitions.length !== 0 && partitions.length !== count)
     throw new CodecError('a view holds all partitions or none');

@@ -80,6 +80,7 @@ const view: ClusterView = {
   minInSync: 2,
   partitionCount: 1,
   controlLeader: null,
+  voters: [{ nodeId: nodeId('n1'), diskId: 'd1' }],
   nodes: [{ nodeId: nodeId('n1'), incarnation: 2, clientAddress: 'h:1', alive: true, voter: true, leaving: false }],
   partitions: [
     {

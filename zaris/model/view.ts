@@ -4,6 +4,7 @@
  * state; nothing that decides whether a write is kept reads one.
  */
 import type { Epoch, Member, NodeId, PartitionId, Term } from './ids.ts';
+import type { Voter } from './raft-wire.ts';
 
 /** Number of hash slots; a key's segment is CRC16(key) mod this. */
 export const segmentCount = 16_384;
@@ -35,6 +36,7 @@ export interface NodeView {
   /** host:port for clients, as the node itself announces it. */
   readonly clientAddress: string;
   readonly alive: boolean;
+  /** One of the cluster's voters, with the disk that it has now. */
   readonly voter: boolean;
   readonly leaving: boolean;
 }
@@ -49,5 +51,7 @@ export interface ClusterView {
   readonly partitionCount: number;
   readonly controlLeader: NodeId | null;
   readonly nodes: readonly NodeView[];
+  /** The last set of voters that is known to be committed; one whose disk is gone stands here until its replacement is committed. */
+  readonly voters: readonly Voter[];
   readonly partitions: readonly PartitionView[];
 }

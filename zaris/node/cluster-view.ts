@@ -22,6 +22,7 @@ export function clusterView(state: ControlState, config: RaftConfig, controlLead
       voter: config.voters.some((voter) => voter.nodeId === node.nodeId && voter.diskId === node.diskId),
       leaving: node.leaving || node.draining,
     })),
+    voters: config.voters,
     partitions: state.runtimes.map((runtime) => {
       const placement = state.placement(runtime.partition);
       return {

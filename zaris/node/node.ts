@@ -220,7 +220,7 @@ export class Node {
   }
 
   view(): ClusterView {
-    return clusterView(this.control.state, this.control.raft.config, this.control.leader);
+    return clusterView(this.control.state, this.control.raft.committedConfig, this.control.leader);
   }
 
   identity(): { nodeId: NodeId; incarnation: number | null; controlLeader: NodeId | null; ready: boolean } {
