@@ -19,6 +19,8 @@ export interface ExpandOptions {
   readonly nodeCount: number;
   /** Names of cluster events worth striking at; none: faults come by time and after other faults only. */
   readonly moments?: readonly string[];
+  /** Roles that nobody ever has in this system: faults on them would be planned in vain. */
+  readonly absentRoles?: readonly Target['kind'][];
 }
 
 /** How a level deals out its faults. Times in milliseconds, [least, most]. */
@@ -286,7 +288,9 @@ class Dealer {
   private target(fault: Fault): Target {
     const name = faultName(fault);
     const left = this.targets.get(name) ?? [];
-    if (left.length === 0) left.push(...this.prng.shuffle(targetDeck(name)));
+    const absent = this.options.absentRoles ?? [];
+    if (left.length === 0)
+      left.push(...this.prng.shuffle(targetDeck(name).filter(({ kind }) => !absent.includes(kind))));
     const target = left.pop() as Target;
     this.targets.set(name, left);
     return target;

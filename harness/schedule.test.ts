@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Command, parseCommandLine } from './cli.ts';
-import { movesClocks, scheduleOf } from './schedule.ts';
+import { absentRolesOf, movesClocks, scheduleOf } from './schedule.ts';
+import type { SystemStatus } from '../chaos/ports.ts';
 import type { RunSettings } from './settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'schedule-'));
@@ -40,5 +41,40 @@ describe('whether a run may move clocks', () => {
     const settings = await settingsOf('--chaos', 'brutal', '--duration', '30m', '--seed', '7');
     const kinds = scheduleOf(settings, new Map()).events.map(({ fault }) => fault.kind);
     expect(kinds).toContain('clock');
+  });
+});
+
+describe('roles', () => {
+  const statusOf = (preferredPrimary: string | null): SystemStatus => ({
+    atMs: 0,
+    leader: 'n1',
+    voters: [],
+    nodes: [],
+    minInSync: 2,
+    partitions: [
+      {
+        partition: 0,
+        epoch: 1,
+        term: 1,
+        primary: 'n1',
+        preferredPrimary,
+        replicas: [],
+        inSync: [],
+        eligible: [],
+        joining: [],
+        health: 'Healthy',
+        serving: true,
+      },
+    ],
+  });
+
+  it('that nobody has are not drawn: what cannot happen is no missing evidence', async () => {
+    const settings = await settingsOf('--chaos', 'standard', '--duration', '30m', '--seed', '7');
+    const drawn = (status: SystemStatus | null): string[] =>
+      scheduleOf(settings, new Map(), absentRolesOf(status)).events.map(({ target }) => target.kind);
+    expect(drawn(statusOf(null))).not.toContain('preferred-primary');
+    expect(drawn(statusOf(null))).toContain('primary');
+    expect(drawn(statusOf('n1'))).toContain('preferred-primary');
+    expect(drawn(null)).toEqual(drawn(statusOf('n1')));
   });
 });

@@ -1,7 +1,8 @@
 /** The schedule of a run: drawn from its seed, or read from a file. */
 import { readFileSync } from 'node:fs';
 import { defaultFaults, expandSchedule } from '../chaos/expand.ts';
-import { type FaultName, partitionShapes } from '../chaos/faults.ts';
+import { type FaultName, partitionShapes, type Target } from '../chaos/faults.ts';
+import type { SystemStatus } from '../chaos/ports.ts';
 import { type Schedule, scheduleVersion } from '../chaos/schedule.ts';
 import { parseSchedule, ScheduleError } from '../chaos/schedule-file.ts';
 import { Prng } from '../lib/prng.ts';
@@ -24,8 +25,15 @@ export function readScheduleFile(settings: RunSettings): Schedule | null {
   }
 }
 
-/** The schedule that a run plays. `unsupported`: what the host cannot do; such faults are drawn only when asked for by name. */
-export function scheduleOf(settings: RunSettings, unsupported: ReadonlyMap<string, string>): Schedule {
+/**
+ * The schedule that a run plays. `unsupported`: what the host cannot do; such faults are drawn only when asked for by name.
+ * `absentRoles`: see {@link absentRolesOf}.
+ */
+export function scheduleOf(
+  settings: RunSettings,
+  unsupported: ReadonlyMap<string, string>,
+  absentRoles: readonly Target['kind'][] = [],
+): Schedule {
   const file = readScheduleFile(settings);
   if (file !== null) return file;
   const { seed, durationMs, chaosLevel: level, nodeCount } = settings;
@@ -45,7 +53,7 @@ export function scheduleOf(settings: RunSettings, unsupported: ReadonlyMap<strin
   }
   const faults = settings.faultNames ?? drawable(defaultFaults(level), unsupported, nodeCount);
   return expandSchedule(
-    { seed, durationMs, level, faults, nodeCount, moments: strikeMoments },
+    { seed, durationMs, level, faults, nodeCount, moments: strikeMoments, absentRoles },
     new Prng(seed).fork('schedule'),
   );
 }
@@ -59,6 +67,12 @@ export function movesClocks(settings: RunSettings): boolean {
   if (file !== null) return file.events.some(({ fault }) => fault.kind === 'clock');
   const { chaosLevel: level, faultNames } = settings;
   return level !== 'none' && (faultNames ?? defaultFaults(level)).includes('clock');
+}
+
+/** Roles that the system does not know, by its own status: in many stores no partition has a node that it belongs to. */
+export function absentRolesOf(status: SystemStatus | null): readonly Target['kind'][] {
+  if (status === null || status.partitions.length === 0) return [];
+  return status.partitions.every(({ preferredPrimary }) => preferredPrimary === null) ? ['preferred-primary'] : [];
 }
 
 /** Faults of a level that this host can do; shapes count as partitions. */

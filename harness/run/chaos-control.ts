@@ -4,7 +4,7 @@ import type { Cluster, Sleeper } from '../../chaos/ports.ts';
 import { formatSchedule } from '../../chaos/schedule-file.ts';
 import { Prng } from '../../lib/prng.ts';
 import { writeWhole } from '../results.ts';
-import { scheduleOf } from '../schedule.ts';
+import { absentRolesOf, scheduleOf } from '../schedule.ts';
 import type { ChaosControl, ChaosOptions } from './world.ts';
 
 /** Sleeps on real timers. */
@@ -38,7 +38,7 @@ function until(isGone: () => boolean, cluster: Cluster): Cluster {
 export async function playChaos(options: ChaosOptions): Promise<ChaosControl> {
   const { settings, cluster, status, journal, events, clock, folder, against } = options;
   const unsupported = await cluster.unsupported();
-  const schedule = options.schedule ?? scheduleOf(settings, unsupported);
+  const schedule = options.schedule ?? scheduleOf(settings, unsupported, absentRolesOf(await status.status()));
   if (options.schedule === null) writeWhole(folder.schedule, `${formatSchedule(schedule)}\n`);
   options.onSchedule(schedule, unsupported);
   let isGone = false;
