@@ -192,7 +192,7 @@ function canaryPart(judgement: Judgement, end: RunEnd): RunReport['canary'] {
 /** The judge counts every finding; the list holds the first ones. Only what is listed has the life of its key told. */
 function findingsOf(judgement: Judgement, context: FindingContext): RunReport['findings'] {
   const totals = [...judgement.totals].map(([kind, count]) => ({ kind, count }));
-  const grouped = groupFindings(findingDrafts(judgement.findings, context), context);
+  const grouped = groupFindings(findingDrafts(judgement.findings, context), { ...context, found: judgement.totals });
   return {
     ...grouped,
     items: withLives(grouped.items, judgement.findings, context),

@@ -33,6 +33,8 @@ describe('groupFindings', () => {
     expect(groups[0]?.sentence).toMatch(
       /^37 of 37 lost writes were acknowledged ≤ \d+ ms before the kill of n2 \(fault F2\)$/,
     );
+    const of400 = groupFindings(lost(near, 37), { faults: [near], epochs: [], found: new Map([['lost', 400]]) });
+    expect(of400.groups[0]?.sentence).toMatch(/^37 of 37 looked at, of 400 lost writes were acknowledged ≤ /);
     const longest = Math.max(...items.map((item) => 60_000 - (item.operation.acknowledgedAtMs ?? 0)));
     expect(groups[0]?.sentence).toContain(`≤ ${longest} ms`);
     expect(groups[0]?.faultId).toBe('F2');

@@ -19,6 +19,8 @@ export interface CauseContext {
   readonly epochs: readonly EpochChange[];
   /** Findings listed at most; the counts go on. */
   readonly cap?: number;
+  /** Findings of each kind that there were, where more than are handed over: groups are made of those alone, and say so. */
+  readonly found?: ReadonlyMap<FindingKind, number>;
 }
 
 /** Findings listed by default. */
@@ -272,13 +274,15 @@ function whereNowOf(members: readonly FindingDraft[]): string {
   return silent === 0 ? places : `${places} (for ${formatCount(silent)} of them a replica gave no full answer)`;
 }
 
-function toGroup(id: string, gathered: Gathered, total: number): CauseGroup {
+/** `total`: findings of the kind that are grouped; `found`: that there were. */
+function toGroup(id: string, gathered: Gathered, total: number, found: number): CauseGroup {
   const { cause, members } = gathered;
   const kind = present(members[0], 'member of a group').kind;
   const moments = members.map(momentOf);
   const be = members.length === 1 ? 'was' : 'were';
-  const noun = findingNoun(kind, total);
-  const subject = total === 1 ? `The ${noun}` : `${formatCount(members.length)} of ${formatCount(total)} ${noun}`;
+  const noun = findingNoun(kind, found);
+  const of = found > total ? `${formatCount(total)} looked at, of ${formatCount(found)}` : formatCount(total);
+  const subject = found === 1 ? `The ${noun}` : `${formatCount(members.length)} of ${of} ${noun}`;
   return {
     id,
     kind,
@@ -333,9 +337,11 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
   const rank = ({ members, cause }: Gathered): number =>
     (members[0]?.kind === 'lost' ? 0 : 2) + ('distanceMs' in cause ? 0 : 1);
   const ordered = [...gathered.values()].toSorted((a, b) => rank(a) - rank(b) || b.members.length - a.members.length);
-  const groups = ordered.map((group, index) =>
-    toGroup(`C${index + 1}`, group, totals.get(present(group.members[0], 'member').kind) ?? 0),
-  );
+  const groups = ordered.map((group, index) => {
+    const { kind } = present(group.members[0], 'member');
+    const total = totals.get(kind) ?? 0;
+    return toGroup(`C${index + 1}`, group, total, Math.max(total, context.found?.get(kind) ?? 0));
+  });
   const listed = ordered.map((group, index) =>
     group.members.map((finding): Finding => ({ ...finding, group: `C${index + 1}` })),
   );
