@@ -6,6 +6,7 @@
  */
 import yargs, { type Argv } from 'yargs';
 import { exportFormats, type ExportWish } from './commands/export-wish.ts';
+import { usageFailure } from './own-parser.ts';
 import { parseInteger } from './parse.ts';
 import { randomSeed } from './seed.ts';
 import { UsageError } from './errors.ts';
@@ -328,11 +329,7 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     .wrap(helpColumns)
     .exitProcess(false)
     .showHelpOnFail(false)
-    .fail((message: string | null, error: Error | undefined) => {
-      // The parser's own errors are the user's; anything else is ours.
-      if (error instanceof Error && error.name !== 'YError') throw error;
-      throw new UsageError(usageSentence(message ?? error?.message ?? 'the command line makes no sense'));
-    }) as Argv;
+    .fail(usageFailure(usageSentence)) as Argv;
 }
 
 interface VerifyOptions {
@@ -361,5 +358,5 @@ function usageSentence(message: string): string {
     const [first = ''] = (unknown[1] as string).split(', ');
     return `There is no option or command "${first}"; "certify --help" lists what there is.`;
   }
-  return `${message.replace(/\s+/g, ' ').replace(/\.$/, '')}; "certify --help" explains the options.`;
+  return `${message}; "certify --help" explains the options.`;
 }

@@ -13,6 +13,15 @@ export type OwnWords<T> =
 /** An option that takes one word. */
 export const word = { string: true, requiresArg: true } as const;
 
+/** For a parser's `fail`: its own errors are the user's, told in one sentence; anything else is ours, and thrown on. */
+export const usageFailure =
+  (sentenceOf: (message: string) => string) =>
+  (message: string | null, error: Error | undefined): never => {
+    if (error instanceof Error && error.name !== 'YError') throw error;
+    const said = message ?? error?.message ?? 'the command line makes no sense';
+    throw new UsageError(sentenceOf(said.replace(/\s+/g, ' ').replace(/\.$/, '')));
+  };
+
 /** Reads the words after the command's name. Throws {@link UsageError} with one sentence where they make no sense. */
 export async function parseOwn<T>(
   argv: readonly string[],
@@ -28,12 +37,7 @@ export async function parseOwn<T>(
     .wrap(helpColumns)
     .exitProcess(false)
     .showHelpOnFail(false)
-    .fail((message: string | null, error: Error | undefined) => {
-      if (error instanceof Error && error.name !== 'YError') throw error;
-      throw new UsageError(
-        `${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify ${name} --help" explains the options.`,
-      );
-    });
+    .fail(usageFailure((said) => `${said}; "certify ${name} --help" explains the options.`));
   const options = (await parser.parseAsync(
     [...argv],
     {},

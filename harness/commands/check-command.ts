@@ -3,6 +3,7 @@ import yargs from 'yargs';
 import { foreignFormats, foreignModels } from '../../ledger/verify/foreign/check-file.ts';
 import { runCheck } from '../../ledger/verify/foreign/check-command.ts';
 import { UsageError } from '../errors.ts';
+import { usageFailure } from '../own-parser.ts';
 
 /** Prints the judgement as JSON and returns 0 valid, 1 invalid, 3 unknown, 64 for a file that cannot be read. */
 export async function checkCommand(argv: readonly string[]): Promise<number> {
@@ -38,12 +39,7 @@ export async function checkCommand(argv: readonly string[]): Promise<number> {
     .wrap(110)
     .exitProcess(false)
     .showHelpOnFail(false)
-    .fail((message: string | null, error: Error | undefined) => {
-      if (error instanceof Error && error.name !== 'YError') throw error;
-      throw new UsageError(
-        `${(message ?? error?.message ?? 'the command line makes no sense').replace(/\s+/g, ' ')}; "certify check --help" explains the options.`,
-      );
-    });
+    .fail(usageFailure((said) => `${said}; "certify check --help" explains the options.`));
   const parsed = await parser.parseAsync(
     [...argv],
     {},
