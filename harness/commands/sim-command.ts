@@ -129,7 +129,8 @@ async function asUsage<T>(work: () => Promise<T>): Promise<T> {
 
 /** Young objects of a run of hours are many: a larger nursery spares a fifth of the time. */
 const nurseryMb = 192;
-const heapMb = 6_144;
+/** From 2 GiB on the engine lets garbage grow to three times of what lives, and a day of simulation with it; below, to as much again. */
+const heapMb = 2_000;
 
 /** Plays one seed in a thread of its own, with room for the objects of hours. Resolves with the exit code. */
 async function oneSeed(seed: number, pins: Pins, resultsDir: string, interrupted: AbortSignal): Promise<number> {
