@@ -291,7 +291,8 @@ class Dealer {
     const absent = this.options.absentRoles ?? [];
     if (left.length === 0)
       left.push(...this.prng.shuffle(targetDeck(name).filter(({ kind }) => !absent.includes(kind))));
-    const target = left.pop() as Target;
+    const target = left.pop();
+    assert(target !== undefined, `somebody that ${name} can be dealt to`);
     this.targets.set(name, left);
     return target;
   }

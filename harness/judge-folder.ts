@@ -5,12 +5,12 @@ import { defaultJudgeOptions, judgeRun, type JudgeOptions } from '../ledger/veri
 import { defaultMemoBytes } from '../ledger/verify/search/budget.ts';
 import { assembleReport } from './assemble/report.ts';
 import { certificateOf, writeCertificate } from './certificate.ts';
+import { foundOf } from './found.ts';
 import { appendJobSummary, githubAnnotations } from './report/annotations.ts';
 import { renderMarkdown } from './report/render-markdown.ts';
 import { renderLastLines } from './report/render-lines.ts';
 import { writeReportFiles } from './report/write-report.ts';
 import type { Judged } from './run/world.ts';
-import { foundOf } from './selftest/judge-catch.ts';
 
 /** Acknowledged writes that must overlap a confirmed fault before a run may claim to have survived faults: per second of the run, at most so many. */
 const ackedInFaultWindowsPerSecond = 20;

@@ -10,6 +10,7 @@ import type { RunningSystem } from '../systems/system.ts';
 import { plantCanary } from './canary.ts';
 import { EpochWatch } from './epoch-watch.ts';
 import { unawaited } from './ports.ts';
+import { movableClocksMeta } from './resumption.ts';
 import type { RunState } from './run-state.ts';
 import { takeUp, takeUpKeys, verifyTakenUp } from './take-up.ts';
 
@@ -32,6 +33,9 @@ export interface ActiveRun {
 /** Brings everything up. Whatever was started is in `state.cluster`, also when this rejects. */
 export async function openRun(state: RunState, signal: AbortSignal): Promise<ActiveRun> {
   const { settings, world, plan, folder, ledger, clock } = state;
+  // Not asked of a schedule's file again when a run goes on: it may be gone, and the nodes are as they are.
+  const movableClocks = state.resumed?.movableClocks ?? movesClocks(settings);
+  unawaited(ledger.meta(movableClocksMeta, movableClocks));
   const cluster = await world.openCluster({
     runId: folder.runId,
     nodeCount: settings.nodeCount,
@@ -44,7 +48,7 @@ export async function openRun(state: RunState, signal: AbortSignal): Promise<Act
     ...programOf(state),
     ...ownImageOf(state),
     adopt: state.resumed !== null,
-    movableClocks: movesClocks(settings),
+    movableClocks,
     clock,
     say: (line) => state.print(line),
     signal,

@@ -154,6 +154,8 @@ describe('a run whose harness died', () => {
       const cluster = new MemoryWorld(5);
       const found = await runAndDie(cluster, 2_600, 'F2 confirmed');
       expect((await cluster.state('n2')).kind).toBe('paused');
+      // Everything that is needed stands in the run's own folder.
+      rmSync(join(folder, 'schedule.json'));
       const report = await goOn(cluster, found);
       expect(report.verdict.kind).toBe('inconclusive');
       expect(report.verdict.missing).toEqual([

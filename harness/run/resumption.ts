@@ -33,6 +33,8 @@ export interface Resumption {
   readonly remainingMs: number;
   /** Faults that have not had their turn, under new names and times; null: no schedule was drawn yet. */
   readonly schedule: Schedule | null;
+  /** The nodes that stand there run under movable clocks; one of them may be off. */
+  readonly movableClocks: boolean;
   /** The same faults under their old names. */
   readonly unplayed: readonly { readonly faultId: string; readonly becomes: string | null }[];
   /** Everything the journal holds, in order. */
@@ -45,6 +47,9 @@ export interface Resumption {
   /** Rows that the ledger held when the run was taken up. */
   readonly rows: RowCounts;
 }
+
+/** Under this name a run says, before its cluster starts, whether its nodes' clocks may be moved. */
+export const movableClocksMeta = 'movableClocks';
 
 /** Load below which another turn is not worth it, ms. */
 const leastLoadMs = 1_000;
@@ -89,6 +94,7 @@ export function readResumption(options: ResumptionOptions): Resumption {
             healFromMs: Math.max(0, planned.healFromMs - spentMs),
             events: left.map(({ event }) => event),
           },
+    movableClocks: ledger.meta(movableClocksMeta) === true,
     unplayed: [...lives]
       .filter(([, life]) => life.kind === 'planned')
       .map(([faultId]) => ({ faultId, becomes: becomes.get(faultId) ?? null })),

@@ -11,7 +11,7 @@ import type { Certificate } from '../certificate.ts';
 import type { OpenClusterOptions, RunCluster } from '../clusters/run-cluster.ts';
 import type { RunFolder } from '../results.ts';
 import type { RunSettings } from '../settings.ts';
-import type { Found } from '../selftest/judge-catch.ts';
+import type { Found } from '../found.ts';
 import type { System } from '../systems/system.ts';
 import type { VerdictReason, Verdict } from '../verdict.ts';
 import type { Interruption } from './interruption.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { verdictPrecedence } from '../verdict.ts';
-import { type Found, foundOf, judgeCatch, type RunFacts } from './judge-catch.ts';
+import type { Found } from '../found.ts';
+import { judgeCatch, type RunFacts } from './judge-catch.ts';
 
 const lost: Found = { kind: 'lost', rule: 'interval', reason: 'the key is gone', count: 3 };
 const stale: Found = { kind: 'stale', rule: 'interval', reason: 'a read shows an older value', count: 1 };
@@ -51,18 +52,5 @@ describe('what catches a broken store', () => {
       kind: 'caught',
       finding: lost,
     });
-  });
-});
-
-describe('findings of a run', () => {
-  it('are counted by kind and rule, with the first sentence', () => {
-    const of = (kind: Found['kind'], rule: Found['rule'], reason: string) => ({ kind, rule, reason });
-    expect(
-      foundOf([of('lost', 'interval', 'one'), of('lost', 'replica', 'two'), of('lost', 'interval', 'three')]),
-    ).toEqual([
-      { kind: 'lost', rule: 'interval', reason: 'one', count: 2 },
-      { kind: 'lost', rule: 'replica', reason: 'two', count: 1 },
-    ]);
-    expect(foundOf([])).toEqual([]);
   });
 });

@@ -6,16 +6,8 @@
  * own (its epochs, its replicas' digests). If any of those counted, a blind verifier would pass its own test.
  */
 import type { FindingKind, FindingRule } from '../../ledger/verify/finding.ts';
+import type { Found } from '../found.ts';
 import type { Verdict } from '../verdict.ts';
-
-/** Findings of one kind by one rule. */
-export interface Found {
-  readonly kind: FindingKind;
-  readonly rule: FindingRule;
-  /** One sentence, of the first of them. */
-  readonly reason: string;
-  readonly count: number;
-}
 
 /** What a run came to, as far as it decides on a catch. */
 export interface RunFacts {
@@ -56,12 +48,4 @@ export function judgeCatch(expects: readonly FindingKind[], facts: RunFacts): Ca
   }
   const kinds = [...new Set(found.map((each) => `${each.kind} (${each.rule})`))].join(', ');
   return missed(`found only ${kinds || 'nothing that is listed'}, not what it must show`);
-}
-
-/** Findings counted by kind and rule, in the order in which each came first. */
-export function foundOf(findings: readonly Omit<Found, 'count'>[]): Found[] {
-  const groups = Map.groupBy(findings, ({ kind, rule }) => `${kind} ${rule}`);
-  return [...groups.values()].flatMap(([first, ...rest]) =>
-    first === undefined ? [] : [{ kind: first.kind, rule: first.rule, reason: first.reason, count: rest.length + 1 }],
-  );
 }
