@@ -3,7 +3,7 @@
  * replica, recorded, and only then deleted by a ledgered delete. A key leaves the book only after its delete was settled.
  */
 import { present } from '../lib/assert.ts';
-import { partitionId } from '../zaris/model/ids.ts';
+import { type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { SimClient } from './client-host.ts';
 import { askReplicas, isLevel, readKey } from './finish.ts';
@@ -15,6 +15,8 @@ const startShare = 0.5;
 const batchKeys = 64;
 const everyMs = 500;
 const readTries = 3;
+
+type Group = readonly [PartitionId, readonly string[]];
 
 export class Retirer {
   private readonly run: SimRun;
@@ -41,43 +43,72 @@ export class Retirer {
     const { keys, options } = this.run;
     if (this.isStopped) return;
     const batch = keys.liveCount > options.maxLiveKeys * startShare ? keys.takeFinished(batchKeys) : [];
-    if (batch.length === 0) this.later();
-    else this.retire(batch, 0);
+    const groups = Map.groupBy(batch, (key) => partitionId(partitionOf(key, options.partitions)));
+    this.retireGroups([...groups], 0);
+  }
+
+  private retireGroups(groups: readonly Group[], index: number): void {
+    const group = groups[index];
+    if (group === undefined) this.later();
+    else this.retireGroup(group, () => this.retireGroups(groups, index + 1));
+  }
+
+  /** Keys of one partition: all are read, then every replica is asked, then one after the other is deleted. */
+  private retireGroup([partition, batch]: Group, next: () => void): void {
+    const { run, client } = this;
+    // A copy lags until it hears of the last commit. What it would say now is no evidence, and no key need be read for it.
+    if (this.isStopped || !isLevel(run, partition)) {
+      this.giveBack(batch);
+      next();
+      return;
+    }
+    const read: string[] = [];
+    let open = batch.length;
+    for (const key of batch) {
+      readKey(run, { client, key, phase: 'retire', tries: readTries }, (completion) => {
+        if (completion.kind === 'ok') read.push(key);
+        else this.giveBack([key]);
+        if (--open === 0) this.retireRead(partition, read, next);
+      });
+    }
+  }
+
+  private retireRead(partition: PartitionId, batch: readonly string[], next: () => void): void {
+    const { run } = this;
+    if (batch.length > 0 && isLevel(run, partition) && askReplicas(run, partition, batch, 'retire'))
+      this.deleteNext(batch, 0, next);
+    else {
+      this.giveBack(batch);
+      next();
+    }
   }
 
   /** One after the other: the session has one operation open at a time. */
-  private retire(batch: readonly string[], index: number): void {
+  private deleteNext(batch: readonly string[], index: number, next: () => void): void {
     const key = batch[index];
     if (key === undefined) {
-      this.later();
+      next();
       return;
     }
     const { run, client, session } = this;
     const { world, history, keys } = run;
-    const next = (): void => this.retire(batch, index + 1);
-    const giveBack = (): void => {
-      keys.finished(key);
-      next();
-    };
-    if (this.isStopped) return giveBack();
-    const partition = partitionId(partitionOf(key, run.options.partitions));
-    readKey(run, { client, key, phase: 'retire', tries: readTries }, (completion) => {
-      // A copy that lags is asked another time: what it would say now is no evidence.
-      if (completion.kind !== 'ok' || !isLevel(run, partition) || !askReplicas(run, partition, [key], 'retire'))
-        return giveBack();
-      history.retire({ key, atNs: nsOf(world.nowMs), exposed: false });
-      runOperation(
-        { ...run, timeoutMs: run.options.requestTimeoutMs },
-        { client, session, operation: { f: 'delete', key } },
-        (deleted) => {
-          // A value that had expired was gone already. A delete in doubt leaves the key to the final read-back.
-          if (deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition')) {
-            keys.retired(key);
-            history.released(key);
-          }
-          next();
-        },
-      );
-    });
+    history.retire({ key, atNs: nsOf(world.nowMs), exposed: false });
+    runOperation(
+      { ...run, timeoutMs: run.options.requestTimeoutMs },
+      { client, session, operation: { f: 'delete', key } },
+      (deleted) => {
+        // A value that had expired was gone already. A delete in doubt leaves the key to the final read-back.
+        if (deleted.kind === 'ok' || (deleted.kind === 'fail' && deleted.why === 'condition')) {
+          keys.retired(key);
+          history.released(key);
+        }
+        this.deleteNext(batch, index + 1, next);
+      },
+    );
+  }
+
+  /** To be retired another time. */
+  private giveBack(batch: readonly string[]): void {
+    for (const key of batch) this.run.keys.finished(key);
   }
 }
