@@ -5,8 +5,8 @@
  * Two nodes that tell different things of one epoch are both recorded; the fencing checker must see it.
  */
 import type { EpochKind } from '../ledger/rows.ts';
-import type { NodeId } from '../zaris/model/ids.ts';
-import type { Notice } from '../zaris/node/contract.ts';
+import type { Edge } from '../zaris/control/state.ts';
+import { type Member, type NodeId, sameMember } from '../zaris/model/ids.ts';
 import type { SimHistory } from './history.ts';
 import { nsOf } from './load.ts';
 import { controlLeader } from './sim-cluster.ts';
@@ -15,22 +15,25 @@ import type { World } from './world.ts';
 /** How often registrations are looked for, ms. */
 const lookEveryMs = 500;
 
-const kindOf = (name: string): EpochKind =>
-  name === 'edge-promotion' ? 'failover' : name === 'edge-handoff' ? 'handoff' : 'edge';
+const kindOf = (name: Edge['name']): EpochKind =>
+  name === 'promotion' ? 'failover' : name === 'handoff' ? 'handoff' : 'edge';
 
-/** "n1#3" in parts. */
-function memberOf(text: unknown): { node: string; incarnation: number } | null {
-  if (typeof text !== 'string') return null;
-  const at = text.lastIndexOf('#');
-  return { node: text.slice(0, at), incarnation: Number(text.slice(at + 1)) };
-}
+const isSamePrimary = (a: Member | null, b: Member | null): boolean =>
+  a === null || b === null ? a === b : sameMember(a, b);
 
 /** Two nodes tell the same of an epoch. */
-const isSameEdge = (a: Notice, b: Notice): boolean =>
-  a.name === b.name &&
-  a.fields['term'] === b.fields['term'] &&
-  a.fields['primary'] === b.fields['primary'] &&
-  a.fields['inSync'] === b.fields['inSync'];
+function isSameEdge(a: Edge, b: Edge): boolean {
+  const one = a.runtime;
+  const other = b.runtime;
+  return (
+    a.name === b.name &&
+    one.term === other.term &&
+    one.serving === other.serving &&
+    one.inSync.length === other.inSync.length &&
+    isSamePrimary(one.primary, other.primary) &&
+    one.inSync.every((member, index) => sameMember(member, other.inSync[index] as Member))
+  );
+}
 
 /** Epochs of a partition that are remembered, below its highest; a node that hears so late of one tells nothing new. */
 const rememberedEpochs = 1_000;
@@ -39,7 +42,7 @@ export class EpochRecorder {
   private readonly world: World;
   private readonly history: SimHistory;
   /** What was told last of each epoch, by partition. */
-  private readonly seen: Map<number, Notice>[] = [];
+  private readonly seen: Map<number, Edge>[] = [];
   private readonly highest: number[] = [];
   private readonly incarnations = new Map<NodeId, number>();
   failovers = 0;
@@ -52,36 +55,32 @@ export class EpochRecorder {
     this.look();
   }
 
-  /** True when this edge was not heard of before. */
-  heard(notice: Notice): boolean {
-    const { name, fields } = notice;
-    if (!name.startsWith('edge-')) return false;
-    const partition = fields['partition'] as number;
-    const epoch = fields['epoch'] as number;
+  /** Takes in one edge. `known`: another node, or the same one before it restarted, told the same; `old`: of an epoch that is forgotten. */
+  heard(edge: Edge): 'news' | 'known' | 'old' {
+    const { partition, epoch, term, primary, health } = edge.runtime;
     const mine = (this.seen[partition] ??= new Map());
     const known = mine.get(epoch);
-    if (known !== undefined && isSameEdge(known, notice)) return false;
-    if (epoch <= this.remember(partition, epoch, mine)) return false;
-    mine.set(epoch, notice);
-    const primary = memberOf(fields['primary']);
-    const kind = kindOf(name);
+    if (known !== undefined && isSameEdge(known, edge)) return 'known';
+    if (epoch <= this.remember(partition, epoch, mine)) return 'old';
+    mine.set(epoch, edge);
+    const kind = kindOf(edge.name);
     if (kind === 'failover') this.failovers += 1;
     if (kind === 'handoff') this.handoffs += 1;
     this.history.epochChange({
       partition,
       epoch,
-      term: fields['term'] as number,
-      node: primary?.node ?? null,
+      term,
+      node: primary?.nodeId ?? null,
       incarnation: primary?.incarnation ?? null,
       kind,
-      health: String(fields['health']),
+      health,
       atNs: nsOf(this.world.nowMs),
     });
-    return true;
+    return 'news';
   }
 
   /** Forgets the oldest epochs. Returns the highest that is not remembered any more. */
-  private remember(partition: number, epoch: number, mine: Map<number, Notice>): number {
+  private remember(partition: number, epoch: number, mine: Map<number, Edge>): number {
     const before = (this.highest[partition] ?? 0) - rememberedEpochs;
     const highest = Math.max(this.highest[partition] ?? 0, epoch);
     this.highest[partition] = highest;

@@ -16,6 +16,7 @@ import { unlimitedBudget } from '../ledger/verify/search/budget.ts';
 import { Mix, parseMix } from '../workloads/mix.ts';
 import { defaultClientOptions } from '../zaris/client/contract.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
+import { EdgeNotice } from '../zaris/node/edge-notice.ts';
 import { Checkers } from './checkers/checkers.ts';
 import { ClientHost, type SimClient } from './client-host.ts';
 import { Coverage } from './coverage.ts';
@@ -140,9 +141,9 @@ export class SimRun {
       checkers?.stepped(node, event, effects);
     };
     world.onNotice = (from, notice) => {
-      const isNews = this.epochs.heard(notice);
-      checkers?.noticed(from, notice);
-      if (notice.name.startsWith('edge-') && !isNews) return;
+      const heard = notice instanceof EdgeNotice ? this.epochs.heard(notice.edge) : 'news';
+      checkers?.noticed(from, notice, heard === 'known');
+      if (heard !== 'news') return;
       this.coverage.notice(notice);
       this.events.publish({ name: notice.name, fields: notice.fields, nodeId: from, atMs: world.nowMs });
     };

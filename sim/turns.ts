@@ -14,6 +14,7 @@ const eventsPerBreath = 20_000;
 export class Turns implements Clock, Sleeper {
   private readonly world: World;
   private hasNews = false;
+  /** Since real time was let in last. */
   private events = 0;
   /** Asked now and then: what it returns is waited for, in real time only. */
   pace: () => Promise<void> | null = () => null;
@@ -56,28 +57,27 @@ export class Turns implements Clock, Sleeper {
   }
 
   /** Runs the world until `untilMs` or until `done` holds; true when it does. */
-  async run(untilMs: number, done: () => boolean = () => false): Promise<boolean> {
+  async run(untilMs: number, done: (() => boolean) | null = null): Promise<boolean> {
+    const isDone = (): boolean => done !== null && done();
+    // Asked after every event: the cheap questions first.
+    const isOver = (): boolean => {
+      this.events += 1;
+      return this.hasNews || this.events >= eventsPerBreath || isDone();
+    };
     for (;;) {
-      let isDone = false;
-      let isBreath = false;
-      this.world.run(untilMs, () => {
-        isDone = done();
-        isBreath = ++this.events % eventsPerBreath === 0;
-        return isDone || isBreath || this.hasNews;
-      });
-      if (isDone) return true;
+      this.world.run(untilMs, isOver);
+      if (isDone()) return true;
+      const isBreath = this.events >= eventsPerBreath;
       if (isBreath) await this.breathe();
-      if (!this.hasNews) {
-        if (isBreath) continue;
-        return done();
-      }
-      await this.settle();
-      if (done()) return true;
+      if (this.hasNews) await this.settle();
+      else if (!isBreath) return false;
+      if (isDone()) return true;
     }
   }
 
   /** Lets real time in: whoever takes the history may catch up. Nothing that is simulated waits for it. */
   private async breathe(): Promise<void> {
+    this.events = 0;
     const caughtUp = this.pace();
     if (caughtUp !== null) await caughtUp;
   }

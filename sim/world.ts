@@ -244,9 +244,10 @@ export class World {
 
   /** Runs until `untilMs`, or until `done` holds after an event. */
   run(untilMs: number, done?: () => boolean): void {
-    while (this.agenda.nextMs <= untilMs) {
-      if (this.agenda.nextMs > this.nowMs) this.nowMs = this.agenda.nextMs;
-      this.happen(this.agenda.pop() as Agenda);
+    const { agenda } = this;
+    for (let nextMs = agenda.nextMs; nextMs <= untilMs; nextMs = agenda.nextMs) {
+      if (nextMs > this.nowMs) this.nowMs = nextMs;
+      this.happen(agenda.pop() as Agenda);
       if (done?.() === true) return;
     }
     this.nowMs = Math.max(this.nowMs, untilMs);

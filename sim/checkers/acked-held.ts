@@ -43,9 +43,9 @@ export class AckedHeldChecker implements Checker {
   }
 
   noticed(_from: NodeId, notice: Notice): void {
+    if (notice.level === 'debug' || !notice.name.startsWith('edge-')) return;
     const partition = notice.fields['partition'];
-    if (notice.level !== 'debug' && notice.name.startsWith('edge-') && typeof partition === 'number')
-      this.look(partitionId(partition), `after ${notice.name}`);
+    if (typeof partition === 'number') this.look(partitionId(partition), `after ${notice.name}`);
   }
 
   private look(partition: PartitionId, when: string): void {

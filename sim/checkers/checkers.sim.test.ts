@@ -47,7 +47,7 @@ describe('checkers on literal steps', () => {
     mapVersion: 1,
     placements: [{ preferredPrimary: 'n1', replicas: ['n1'] }],
     audit: [],
-    runtimes: [{ epoch: 4, term: 3, dataLossNumber: 0 }],
+    runtimes: [{ partition: 0, epoch: 4, term: 3, dataLossNumber: 0 }],
     ...over,
   });
   const step = (over: object, effects: object[] = []): Stepped =>
@@ -58,13 +58,17 @@ describe('checkers on literal steps', () => {
     ['the map version', { mapVersion: 0 }, /map version went back/],
     [
       'an epoch',
-      { runtimes: [{ epoch: 3, term: 3, dataLossNumber: 0 }] },
+      { runtimes: [{ partition: 0, epoch: 3, term: 3, dataLossNumber: 0 }] },
       /epoch of partition 0 went back from 4 to 3/,
     ],
-    ['a term', { runtimes: [{ epoch: 5, term: 2, dataLossNumber: 0 }] }, /term of partition 0 went back from 3 to 2/],
+    [
+      'a term',
+      { runtimes: [{ partition: 0, epoch: 5, term: 2, dataLossNumber: 0 }] },
+      /term of partition 0 went back from 3 to 2/,
+    ],
     [
       'a data-loss number without its audit event',
-      { runtimes: [{ epoch: 5, term: 5, dataLossNumber: 1 }] },
+      { runtimes: [{ partition: 0, epoch: 5, term: 5, dataLossNumber: 1 }] },
       /without an audit event/,
     ],
   ])('monotone: %s', (_what, over, expected) => {
@@ -88,7 +92,7 @@ describe('checkers on literal steps', () => {
     const { context, said } = heard();
     const checker = new OnePrimaryChecker(context);
     const fields = { partition: 0, term: 7, primary: 'n1#1', serving: true };
-    checker.noticed('n1' as never, { name: 'edge-serving', level: 'info', fields });
+    checker.noticed('n1' as never, { name: 'edge-serving', level: 'info', fields }, false);
     expect(said).toContainEqual(expect.stringMatching(/without having proved possession/));
   });
 

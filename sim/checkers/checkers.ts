@@ -29,8 +29,11 @@ interface Watch {
   readonly copies: (Watched | undefined)[];
 }
 
-/** Which copies an event can move where the control state stays as it is. Ticks and beats come often and cover all, whatever a store does. */
-function touchedBy(event: NodeEvent): PartitionId | 'all' | 'none' {
+/** Copies: one, all, none, or those that a flat list names, each with `width` numbers of its own. */
+type Touched = PartitionId | 'all' | 'none' | { readonly partitions: readonly number[]; readonly width: number };
+
+/** Which copies an event can move where the control state stays as it is. Ticks come often and cover all, whatever a store does. */
+function touchedBy(event: NodeEvent): Touched {
   switch (event.kind) {
     case 'request':
       return event.request.op === 'get' || event.request.op === 'mutate' ? event.request.partition : 'none';
@@ -46,8 +49,9 @@ function touchedBy(event: NodeEvent): PartitionId | 'all' | 'none' {
         case 'tail-answer':
           return event.message.partition;
         case 'beat':
+          return { partitions: event.message.partitions, width: 5 };
         case 'beat-ack':
-          return 'all';
+          return { partitions: event.message.partitions, width: 3 };
         default:
           return 'none';
       }
@@ -60,17 +64,18 @@ function touchedBy(event: NodeEvent): PartitionId | 'all' | 'none' {
 }
 
 export class Checkers {
-  private readonly checkers: readonly Checker[];
+  private readonly listeners: readonly Checker[];
   private readonly movers: readonly Checker[];
   private readonly judges: readonly Checker[];
   private readonly steppers: readonly Checker[];
+  private step: { -readonly [Name in keyof Stepped]: Stepped[Name] } | null = null;
   /** By the node's place. */
   private readonly watches: (Watch | undefined)[] = [];
 
   constructor(context: CheckerContext) {
     const committed = new CommittedChecker(context);
     // In this order: what is committed is known before answers are judged by it.
-    this.checkers = [
+    const checkers: readonly Checker[] = [
       committed,
       new MonotoneChecker(context),
       new DigestChecker(context),
@@ -78,9 +83,10 @@ export class Checkers {
       new AckedHeldChecker(context),
       new OnePrimaryChecker(context),
     ];
-    this.movers = this.checkers.filter((checker) => checker.copyMoved !== undefined);
-    this.steppers = this.checkers.filter((checker) => checker.stepped !== undefined);
-    this.judges = this.checkers.filter((checker) => checker.answered !== undefined);
+    this.listeners = checkers.filter((checker) => checker.noticed !== undefined);
+    this.movers = checkers.filter((checker) => checker.copyMoved !== undefined);
+    this.steppers = checkers.filter((checker) => checker.stepped !== undefined);
+    this.judges = checkers.filter((checker) => checker.answered !== undefined);
   }
 
   stepped(node: SimNode, event: NodeEvent, effects: readonly Effect[]): void {
@@ -88,11 +94,17 @@ export class Checkers {
     if (running === null) return;
     const { control, data } = running.node.planes;
     const watch = this.watchOf(node, running);
-    const { processName } = watch;
     const { state } = control;
     const stateMoved = watch.revision !== state.revision;
     watch.revision = state.revision;
-    const step: Stepped = { node, processName, state, event, effects, stateMoved };
+    const step =
+      this.step === null ? (this.step = { node, event, effects, state, stateMoved, processName: '' }) : this.step;
+    step.node = node;
+    step.processName = watch.processName;
+    step.state = state;
+    step.event = event;
+    step.effects = effects;
+    step.stateMoved = stateMoved;
     this.lookAtCopies(step, watch, data);
     for (const checker of this.steppers) checker.stepped?.(step);
     for (const effect of effects) {
@@ -102,8 +114,9 @@ export class Checkers {
     }
   }
 
-  noticed(from: NodeId, notice: Notice): void {
-    for (const checker of this.checkers) checker.noticed?.(from, notice);
+  /** `isKnown`: an edge of which another process told the very same before. */
+  noticed(from: NodeId, notice: Notice, isKnown: boolean): void {
+    for (const checker of this.listeners) checker.noticed?.(from, notice, isKnown);
   }
 
   private watchOf(node: SimNode, running: Running): Watch {
@@ -118,15 +131,21 @@ export class Checkers {
   private lookAtCopies(step: Stepped, watch: Watch, data: DataPlane): void {
     const touched = step.stateMoved ? 'all' : touchedBy(step.event);
     if (touched === 'none') return;
-    if (touched === 'all')
-      for (const [partition, replica] of data.copies()) this.lookAt(step, watch, partition, replica);
+    if (touched === 'all') for (const replica of data.copies()) this.lookAt(step, watch, replica);
+    else if (typeof touched === 'number') this.lookAtOne(step, watch, data.replica(touched));
     else {
-      const replica = data.replica(touched);
-      if (replica !== undefined) this.lookAt(step, watch, touched, replica);
+      const { partitions, width } = touched;
+      for (let index = 0; index < partitions.length; index += width)
+        this.lookAtOne(step, watch, data.replica(partitions[index] as PartitionId));
     }
   }
 
-  private lookAt(step: Stepped, { copies }: Watch, partition: PartitionId, replica: Replica): void {
+  private lookAtOne(step: Stepped, watch: Watch, replica: Replica | undefined): void {
+    if (replica !== undefined) this.lookAt(step, watch, replica);
+  }
+
+  private lookAt(step: Stepped, { copies }: Watch, replica: Replica): void {
+    const { partition } = replica;
     const mark = copies[partition];
     const { commitSeq, term, dataLossNumber } = replica;
     const { lastSeq } = replica.log;

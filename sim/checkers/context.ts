@@ -13,7 +13,7 @@ export interface CheckerContext {
   readonly breach: (where: string, why: string) => void;
 }
 
-/** One process of a node that just took a step. */
+/** One process of a node that just took a step; the same object for every step, so nobody may keep it. */
 export interface Stepped {
   readonly node: SimNode;
   /** Unique among all processes of the run. */
@@ -40,7 +40,8 @@ export interface Checker {
   copyMoved?(step: Stepped, partition: PartitionId, replica: Replica, before: CopyMark | null): void;
   /** An answer to a client's data request that leaves the node. */
   answered?(step: Stepped, answer: Answer): void;
-  noticed?(from: NodeId, notice: Notice): void;
+  /** `isKnown`: an edge of which another process told the very same before. */
+  noticed?(from: NodeId, notice: Notice, isKnown: boolean): void;
 }
 
 /** The newest committed control state that any running process has applied. */

@@ -2,18 +2,22 @@
  * Epochs, terms, commit indexes, map versions and data-loss numbers never go back within a process; a map changes only with its
  * version, a data-loss number only with its audit event.
  */
+import type { PartitionRuntime } from '../../zaris/control/state.ts';
 import type { PartitionId } from '../../zaris/model/ids.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
 import type { Checker, CheckerContext, CopyMark, Stepped } from './context.ts';
 
+/** What a process showed last. */
 interface Known {
   revision: number;
   mapVersion: number;
   map: string;
-  epochs: number[];
-  terms: number[];
-  lossNumbers: number[];
+  /** Epoch, term and data-loss number by partition, one after the other. */
+  readonly numbers: number[];
 }
+
+/** Numbers that are kept of a partition. */
+const perPartition = 3;
 
 export class MonotoneChecker implements Checker {
   private readonly context: CheckerContext;
@@ -26,40 +30,51 @@ export class MonotoneChecker implements Checker {
   stepped(step: Stepped): void {
     if (!step.stateMoved) return;
     const { state, processName } = step;
-    const before = this.known.get(processName);
-    const now: Known = {
-      revision: state.revision,
-      mapVersion: state.mapVersion,
-      map:
-        before !== undefined && before.mapVersion === state.mapVersion && !mayDiffer(step)
-          ? before.map
-          : JSON.stringify(state.placements),
-      epochs: state.runtimes.map((runtime) => runtime.epoch),
-      terms: state.runtimes.map((runtime) => runtime.term),
-      lossNumbers: state.runtimes.map((runtime) => runtime.dataLossNumber),
-    };
-    this.known.set(processName, now);
-    if (before === undefined) return;
-    const back = (what: string, old: number, current: number): void => {
-      if (current < old) this.context.breach(processName, `${what} went back from ${old} to ${current}`);
-    };
-    back('the control revision', before.revision, now.revision);
-    back('the map version', before.mapVersion, now.mapVersion);
-    if (now.mapVersion === before.mapVersion && now.map !== before.map)
-      this.context.breach(processName, `the map changed under version ${now.mapVersion}`);
-    before.epochs.forEach((epoch, partition) => {
-      back(`the epoch of partition ${partition}`, epoch, now.epochs[partition] ?? 0);
-      back(`the term of partition ${partition}`, before.terms[partition] ?? 0, now.terms[partition] ?? 0);
-      const loss = now.lossNumbers[partition] ?? 0;
-      back(`the data-loss number of partition ${partition}`, before.lossNumbers[partition] ?? 0, loss);
-      if (loss === before.lossNumbers[partition]) return;
-      const isAudited = state.audit.some((event) => event.partition === partition && event.dataLossNumber === loss);
-      if (!isAudited)
-        this.context.breach(
-          processName,
-          `the data-loss number of partition ${partition} became ${loss} without an audit event`,
-        );
-    });
+    const { revision, mapVersion } = state;
+    let known = this.known.get(processName);
+    if (known === undefined) {
+      known = { revision, mapVersion, map: JSON.stringify(state.placements), numbers: [] };
+      this.known.set(processName, known);
+    }
+    this.back(step, 'the control revision', known.revision, revision);
+    this.back(step, 'the map version', known.mapVersion, mapVersion);
+    if (known.mapVersion !== mapVersion || mayDiffer(step)) {
+      const map = JSON.stringify(state.placements);
+      if (known.mapVersion === mapVersion && known.map !== map)
+        this.context.breach(processName, `the map changed under version ${mapVersion}`);
+      known.map = map;
+    }
+    known.revision = revision;
+    known.mapVersion = mapVersion;
+    for (const runtime of state.runtimes) this.lookAt(step, runtime, known.numbers);
+  }
+
+  private lookAt(step: Stepped, runtime: PartitionRuntime, numbers: number[]): void {
+    const { partition, epoch, term, dataLossNumber } = runtime;
+    const at = partition * perPartition;
+    if (epoch !== numbers[at]) {
+      this.back(step, `the epoch of partition ${partition}`, numbers[at], epoch);
+      numbers[at] = epoch;
+    }
+    if (term !== numbers[at + 1]) {
+      this.back(step, `the term of partition ${partition}`, numbers[at + 1], term);
+      numbers[at + 1] = term;
+    }
+    const loss = numbers[at + 2];
+    if (dataLossNumber === loss) return;
+    numbers[at + 2] = dataLossNumber;
+    if (loss === undefined) return;
+    this.back(step, `the data-loss number of partition ${partition}`, loss, dataLossNumber);
+    if (!step.state.audit.some((event) => event.partition === partition && event.dataLossNumber === dataLossNumber))
+      this.context.breach(
+        step.processName,
+        `the data-loss number of partition ${partition} became ${dataLossNumber} without an audit event`,
+      );
+  }
+
+  private back(step: Stepped, what: string, old: number | undefined, current: number): void {
+    if (old !== undefined && current < old)
+      this.context.breach(step.processName, `${what} went back from ${old} to ${current}`);
   }
 
   copyMoved(step: Stepped, partition: PartitionId, replica: Replica, before: CopyMark | null): void {

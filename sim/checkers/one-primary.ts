@@ -29,7 +29,9 @@ export class OnePrimaryChecker implements Checker {
     this.saw(step.processName, `${partition}/${primary.term}`, memberName(member));
   }
 
-  noticed(from: NodeId, { name, fields }: Notice): void {
+  noticed(from: NodeId, notice: Notice, isKnown: boolean): void {
+    if (isKnown) return;
+    const { name, fields } = notice;
     if (name === 'possession-proved')
       this.proved.add(`${String(fields['partition'])}/${String(fields['term'])} ${String(fields['member'])}`);
     if (!name.startsWith('edge-') || typeof fields['primary'] !== 'string') return;

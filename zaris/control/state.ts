@@ -365,13 +365,12 @@ export class ControlState {
   /** Every assigned node's current incarnation is alive and in sync, and nobody else is. */
   isFull(runtime: PartitionRuntime): boolean {
     const { replicas } = this.placement(runtime.partition);
-    return (
-      runtime.inSync.length === replicas.length &&
-      replicas.every((id) => {
-        const member = this.current(id);
-        return member !== null && hasMember(runtime.inSync, member) && this.isAlive(member);
-      })
-    );
+    if (runtime.inSync.length !== replicas.length) return false;
+    for (const id of replicas) {
+      const node = this.node(id);
+      if (node === undefined || !node.alive || !hasMember(runtime.inSync, node)) return false;
+    }
+    return true;
   }
 
   get minInSync(): number {

@@ -5,8 +5,16 @@ import { segmentCount } from './view.ts';
 
 /** The segment of a key, 0 … 16,383. Braces in a key have no meaning here beyond cluster-key-slot's hash tags. */
 export function segmentOf(key: string): number {
-  return keySlot(key);
+  if (key !== lastKey) {
+    lastSegment = keySlot(key);
+    lastKey = key;
+  }
+  return lastSegment;
 }
+
+/** Whoever asks for a key asks again while it handles the same call. */
+let lastKey = '';
+let lastSegment = keySlot(lastKey);
 
 /** The partition of a segment: contiguous ranges of equal size. `partitionCount` must divide 16,384. */
 export function partitionOfSegment(segment: number, partitionCount: number): PartitionId {

@@ -467,7 +467,7 @@ export class DataPlane implements ReplicaHost {
     return totals;
   }
 
-  copies(): IterableIterator<[PartitionId, Replica]> {
-    return this.replicas.entries();
+  copies(): IterableIterator<Replica> {
+    return this.replicas.values();
   }
 }

@@ -15,6 +15,7 @@ import { clusterView } from './cluster-view.ts';
 import type { Effect, NodeEvent } from './contract.ts';
 import { ControlPlane } from './control-plane.ts';
 import { DataPlane } from './data-plane.ts';
+import { EdgeNotice } from './edge-notice.ts';
 import { type NodeOptions, type NodeParts, soundParts, withTimings } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { Router } from './router.ts';
@@ -39,6 +40,8 @@ const lingerMs = 1_000;
 const shortestWakeMs = 1;
 
 export class Node {
+  /** For checkers that look inside; whoever reads here must change nothing. */
+  readonly planes: { readonly control: ControlPlane; readonly data: DataPlane };
   private readonly options: NodeOptions;
   private readonly outbox: Outbox;
   private readonly control: ControlPlane;
@@ -63,6 +66,7 @@ export class Node {
       onBrokenInvariant: parts.onBrokenInvariant,
     });
     this.data = new DataPlane(this.control, this.outbox, withTimings(options), parts);
+    this.planes = { control: this.control, data: this.data };
     this.router = new Router(this.control, this.data, this.outbox, () => this.view());
   }
 
@@ -163,21 +167,9 @@ export class Node {
   }
 
   private onChange(change: Change, nowMs: number): void {
-    for (const edge of change.edges) {
-      const { runtime } = edge;
-      this.outbox.notice(this.control.isLeader ? 'info' : 'debug', `edge-${edge.name}`, {
-        partition: runtime.partition,
-        epoch: runtime.epoch,
-        term: runtime.term,
-        primary: runtime.primary === null ? null : memberName(runtime.primary),
-        inSync: runtime.inSync.map(memberName).join(','),
-        eligible: runtime.eligible.map(memberName).join(','),
-        health: runtime.health,
-        serving: runtime.serving,
-        revision: this.control.state.revision,
-        why: edge.why,
-      });
-    }
+    const level = this.control.isLeader ? 'info' : 'debug';
+    const { revision } = this.control.state;
+    for (const edge of change.edges) this.outbox.add({ kind: 'notice', notice: new EdgeNotice(level, edge, revision) });
     this.data.onChange(change, nowMs);
   }
 
@@ -214,11 +206,6 @@ export class Node {
 
   // Looks from outside; none of them changes anything.
 
-  /** Both planes, for checkers that look inside; whoever reads here must change nothing. */
-  get planes(): { readonly control: ControlPlane; readonly data: DataPlane } {
-    return { control: this.control, data: this.data };
-  }
-
   view(): ClusterView {
     return clusterView(this.control.state, this.control.raft.committedConfig, this.control.leader);
   }
@@ -232,7 +219,8 @@ export class Node {
   partitionsReport(): CopyStatus[] {
     const { self } = this.control;
     if (self === null) return [];
-    return [...this.data.copies()].map(([partition, replica]) => {
+    return [...this.data.copies()].map((replica) => {
+      const { partition } = replica;
       const primary = this.data.primary(partition);
       const inSync = hasMember(this.control.state.runtime(partition).inSync, self);
       return {

@@ -78,12 +78,14 @@ export function handoffTarget(
 ): Member | null {
   const { host, partition } = replica;
   const placement = host.placement(partition);
+  // Asked with every tick, and nearly always by the preferred primary itself.
+  if (!host.draining && placement.preferredPrimary === host.self.nodeId) return null;
   const others = runtime.inSync.filter(
     (member) => !sameMember(member, host.self) && host.isAlive(member) && host.mayLead(member),
   );
   const preferred = others.find((member) => member.nodeId === placement.preferredPrimary);
   if (host.draining) return preferred ?? others[0] ?? null;
-  if (preferred === undefined || placement.preferredPrimary === host.self.nodeId) return null;
+  if (preferred === undefined) return null;
   const assigned = placement.replicas.every((id) => runtime.inSync.some((member) => member.nodeId === id));
   if (!assigned || nowMs - healthySinceMs < host.timings.holdDownMs) return null;
   return preferred;

@@ -26,6 +26,7 @@ import type { Match } from './rules.ts';
 
 /** Expired keys and idle clients handled in one sweep. */
 const sweepLimit = 64;
+const noMatches: readonly Match[] = [];
 
 export class Primary {
   readonly replica: Replica;
@@ -215,18 +216,10 @@ export class Primary {
     const { replica, runtime, replicator } = this;
     if (replicator === null || replica.log.lastSeq === replica.commitSeq || !this.isServing(nowMs)) return;
     const { host } = replica;
-    const match = (member: Member): Match => {
-      if (sameMember(member, host.self)) return { member, seq: replica.log.lastSeq, silentMs: 0 };
-      const progress = replicator.get(member);
-      return {
-        member,
-        seq: progress?.matchSeq ?? asSeq(0),
-        silentMs: progress === undefined ? Number.POSITIVE_INFINITY : nowMs - progress.lastAckMs,
-      };
-    };
     const joiner = this.keeper?.joiner ?? null;
-    const inSync = runtime.inSync.map(match);
-    const joiners = joiner === null ? [] : [match(joiner)];
+    const inSync: Match[] = [];
+    for (const member of runtime.inSync) inSync.push(this.matchOf(member, replicator, nowMs));
+    const joiners = joiner === null ? noMatches : [this.matchOf(joiner, replicator, nowMs)];
     const upTo = host.rules.commitIndex({
       commitSeq: replica.commitSeq,
       lastSeq: replica.log.lastSeq,
@@ -237,13 +230,23 @@ export class Primary {
     });
     if (upTo <= replica.commitSeq) return;
     this.checkHeld(upTo, inSync, joiners);
-    for (const entry of replica.commitTo(upTo, nowMs)) {
+    const applied: Entry[] = [];
+    replica.commitTo(upTo, nowMs, applied);
+    for (const entry of applied) {
       this.overlay.settle(entry);
       this.desk.onCommitted(entry);
     }
     this.desk.afterCommit(nowMs);
     this.advanceHandoff(nowMs);
     replica.trim(replicator.heldFrom());
+  }
+
+  private matchOf(member: Member, replicator: Replicator, nowMs: number): Match {
+    const { host, log } = this.replica;
+    if (sameMember(member, host.self)) return { member, seq: log.lastSeq, silentMs: 0 };
+    const progress = replicator.get(member);
+    if (progress === undefined) return { member, seq: asSeq(0), silentMs: Number.POSITIVE_INFINITY };
+    return { member, seq: progress.matchSeq, silentMs: nowMs - progress.lastAckMs };
   }
 
   /** What is about to be acknowledged is in the log of everybody who could be promoted, and of enough of them. */

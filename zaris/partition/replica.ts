@@ -155,22 +155,20 @@ export class Replica {
     this.trim(this.commitSeq);
   }
 
-  /** Raises the commit index and applies; returns the applied entries. */
-  commitTo(upTo: Seq, nowMs: number): Entry[] {
+  /** Raises the commit index and applies; the applied entries go to the end of `applied`. */
+  commitTo(upTo: Seq, nowMs: number, applied: Entry[] | null = null): void {
     if (upTo < this.commitSeq) this.host.invariant(false, `partition ${this.partition}: the commit index goes back`);
-    const applied: Entry[] = [];
     for (let at = this.commitSeq + 1; at <= upTo; at++) {
       const entry = this.log.get(asSeq(at));
       if (entry === undefined) {
         this.host.invariant(false, `partition ${this.partition}: committed entry ${at} is not in the log`);
-        return applied;
+        return;
       }
       const fresh = this.store.apply(entry, nowMs);
       if (!fresh) this.host.invariant(false, `partition ${this.partition}: a sequence took effect twice at ${at}`);
-      applied.push(entry);
+      applied?.push(entry);
       this.commitSeq = entry.seq;
     }
-    return applied;
   }
 
   /** Beat of the primary: grants it a lease. Returns the seq matched in its term, or null when the term is old. */

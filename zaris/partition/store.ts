@@ -43,6 +43,10 @@ function itemHash(key: string, value: string, version: Version): number {
   return crc32.str(value, crc32.str(key, seed));
 }
 
+function itemOf(value: string, version: Version, hash: number, ttlMs: number | undefined, nowMs: number): Item {
+  return ttlMs === undefined ? { value, version, hash } : { value, version, hash, expiresAtMs: nowMs + ttlMs };
+}
+
 export class PartitionStore {
   private readonly items = new Map<string, Slot>();
   private readonly clients = new Map<string, OnceTable>();
@@ -128,8 +132,7 @@ export class PartitionStore {
       case 'put': {
         const { key, value, ttlMs } = effect;
         const hash = itemHash(key, value, version);
-        if (ttlMs === undefined) this.set(key, { value, version, hash });
-        else this.set(key, { value, version, hash, expiresAtMs: nowMs + ttlMs });
+        this.put(key, this.items.get(key), itemOf(value, version, hash, ttlMs, nowMs));
         break;
       }
       case 'delete':
@@ -166,8 +169,7 @@ export class PartitionStore {
     return fresh;
   }
 
-  private set(key: string, item: Item): void {
-    const slot = this.items.get(key);
+  private put(key: string, slot: Slot | undefined, item: Item): void {
     const old = slot?.item;
     if (slot === undefined) this.items.set(key, { key, item });
     else {
@@ -219,11 +221,9 @@ export class PartitionStore {
 
   restoreItems(items: readonly SnapshotItem[], clients: readonly SnapshotClient[], nowMs: number): void {
     for (const { key, value, version, ttlMs } of items) {
-      const old = this.get(key);
-      if (old !== undefined && compareVersions(old.version, version) >= 0) continue;
-      const hash = itemHash(key, value, version);
-      if (ttlMs === undefined) this.set(key, { value, version, hash });
-      else this.set(key, { value, version, hash, expiresAtMs: nowMs + ttlMs });
+      const slot = this.items.get(key);
+      if (slot !== undefined && compareVersions(slot.item.version, version) >= 0) continue;
+      this.put(key, slot, itemOf(value, version, itemHash(key, value, version), ttlMs, nowMs));
     }
     for (const client of clients) {
       this.forget(client.clientId);

@@ -18,9 +18,9 @@ export class EventRing {
     this.capacity = capacity;
   }
 
-  add(notice: Notice, atMs: number, wallMs: number): void {
+  add({ name, level, fields }: Notice, atMs: number, wallMs: number): void {
     const number = ++this.last;
-    this.notices[(number - 1) % this.capacity] = { number, atMs, wallMs, ...notice };
+    this.notices[(number - 1) % this.capacity] = { number, atMs, wallMs, name, level, fields };
   }
 
   /** Notices with a number above `after`, oldest first, at most `limit`. */
