@@ -8,8 +8,15 @@
  */
 import type { Worker } from 'node:worker_threads';
 import { assert } from '../lib/assert.ts';
-import { type FromWriter, RecordBuffer, type SideRow, type SideValue, type ToWriter } from './batch.ts';
-import { sideTables, type SideTable } from './schema.ts';
+import {
+  type FromWriter,
+  type PlainTable,
+  RecordBuffer,
+  type SideRow,
+  type SideValue,
+  type ToWriter,
+} from './batch.ts';
+import { sideTables } from './schema.ts';
 
 /** Rows waiting for the writer above which new operations are refused (other rows at twice as many): a caller does not await. */
 export const maxQueuedRows = 200_000;
@@ -89,7 +96,7 @@ export class GroupCommit {
     return null;
   }
 
-  /** The records of the batch that is being filled; whoever appends one calls {@link queued} in the same turn. */
+  /** The records of the batch that is being filled; whoever appends one has asked for {@link refusal}, and calls {@link queued} in the same turn. */
   get records(): RecordBuffer {
     return this.filled;
   }
@@ -100,7 +107,7 @@ export class GroupCommit {
   }
 
   /** Adds a row; resolves once it is committed. Rejects as {@link refusal} says. */
-  side(table: SideTable, ...values: SideValue[]): Promise<void> {
+  side(table: PlainTable, ...values: SideValue[]): Promise<void> {
     const refused = this.refusal();
     if (refused !== null) return Promise.reject(refused);
     assert(values.length === sideTables[table].length, `columns of ${table}`);
@@ -153,7 +160,7 @@ export class GroupCommit {
     const rows = this.sideRows;
     this.sideRows = [];
     const records = this.filled.take();
-    this.post({ kind: 'batch', records, rows }, [records.buffer as ArrayBuffer]);
+    this.post({ kind: 'batch', records, rows }, [records.numbers.buffer]);
   }
 
   private post(message: ToWriter, moved: readonly ArrayBuffer[] = []): void {

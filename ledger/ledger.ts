@@ -13,7 +13,7 @@ import type { Operation, Version } from '../workloads/port.ts';
 import { type FromWriter, recordKinds, type ResumedState, type SideRow, type WriterOptions } from './batch.ts';
 import { type ClockOrigin, newOrigin, resumedOrigin } from './clock-origin.ts';
 import { DiskGuardError, GroupCommit, maxQueuedRows } from './group-commit.ts';
-import { Interner } from './interner.ts';
+import { Names } from './names.ts';
 import * as rows from './rows.ts';
 import { LedgerFileError } from './schema.ts';
 import { digestOf, seenIn, seenValue } from './seen-value.ts';
@@ -21,9 +21,6 @@ import { decodeValue } from './values.ts';
 
 /** Free bytes below which new operations are refused unless told otherwise. */
 export const defaultMinFreeBytes = 512 * 1024 * 1024;
-/** Distinct error texts kept; later ones are stored as "other". */
-const maxErrorTexts = 2_000;
-const maxErrorChars = 400;
 const clockSampleEveryNs = 10e9;
 
 export interface LedgerOptions {
@@ -75,9 +72,7 @@ export class Ledger {
   private readonly queue: GroupCommit;
   private readonly minFreeBytes: number;
   private readonly originNs: bigint;
-  private readonly keys: Interner;
-  private readonly nodes: Interner;
-  private readonly errors: Interner;
+  private readonly names: Names;
   private readonly open = new Map<number, OpenOperation>();
   private nextId: number;
   private lastClockSampleNs = -Infinity;
@@ -88,14 +83,12 @@ export class Ledger {
     this.resumed = resumed;
     this.minFreeBytes = options.minFreeBytes ?? defaultMinFreeBytes;
     this.runTag = resumed.runTag === null ? options.runTag : (JSON.parse(resumed.runTag) as string);
-    this.keys = new Interner(resumed.keys, resumed.nextKeyId);
-    this.nodes = new Interner(resumed.nodes);
-    this.errors = new Interner(resumed.errors);
     this.nextId = resumed.nextOperationId;
     const saved = resumed.origin === null ? null : (JSON.parse(resumed.origin) as ClockOrigin);
     this.origin = saved === null ? newOrigin() : resumedOrigin(saved, resumed.lastNs);
     this.originNs = BigInt(this.origin.monotonicNs);
     this.queue = new GroupCommit({ worker, freeBytes, rowOfBatch: () => this.clockSample() });
+    this.names = new Names(this.queue, resumed);
     void this.meta('origin', this.origin);
     void this.meta('runTag', this.runTag);
     if (saved !== null)
@@ -120,7 +113,7 @@ export class Ledger {
     /** Names of keys that were not released. */
     readonly keysInMemory: number;
   } {
-    return { ...this.queue.space, queuedRows: this.queue.queuedRows, keysInMemory: this.keys.size };
+    return { ...this.queue.space, queuedRows: this.queue.queuedRows, keysInMemory: this.names.keyCount };
   }
 
   /** Resolves once the intent is committed; only then may the operation be sent. Rejects with {@link DiskGuardError} or {@link LedgerWriteError}. */
@@ -136,10 +129,10 @@ export class Ledger {
     if (refused !== null) return Promise.reject(refused);
     const { operation } = row;
     assert(!this.open.has(row.session), 'a session has one open operation at a time');
-    const keyId = this.keyId(operation.key, row.canary ?? false);
+    const keyId = this.names.key(operation.key, row.canary);
     const digest = this.digestIn(operation);
     this.open.set(row.session, { operationId: row.operationId, operation, keyId, digest });
-    const at = this.queue.records.append(recordKinds.intent);
+    const at = this.queue.records.append(recordKinds.open_operations);
     this.queue.records.set(at, 0, row.session);
     this.queue.records.set(at, 1, row.operationId);
     this.queue.records.set(at, 2, rows.operationCodes.indexOf(operation.f));
@@ -166,7 +159,7 @@ export class Ledger {
     const refused = this.queue.refusal();
     if (refused !== null) return Promise.reject(refused);
     const { operationId, operation } = intent;
-    const keyId = this.keyId(operation.key, intent.canary ?? false);
+    const keyId = this.names.key(operation.key, intent.canary);
     return this.ending({ operationId, operation, keyId, digest: this.digestIn(operation) }, outcome);
   }
 
@@ -177,10 +170,9 @@ export class Ledger {
     // A refusal rejects what is returned below, too.
     if (seen.text !== null) this.queue.side('odd_values', open.operationId, seen.text).catch(() => undefined);
     const { records } = this.queue;
-    // Names that are new are stored first.
-    const error = completion.kind === 'ok' ? NaN : this.errorId(completion.error);
-    const node = completion.node === undefined ? NaN : this.nodeId(completion.node);
-    const at = records.append(recordKinds.outcome);
+    const error = completion.kind === 'ok' ? NaN : this.names.error(completion.error);
+    const node = completion.node === undefined ? NaN : this.names.node(completion.node);
+    const at = records.append(recordKinds.operations);
     records.set(at, 0, open.operationId);
     records.set(at, 1, row.session);
     records.set(at, 2, rows.operationCodes.indexOf(open.operation.f));
@@ -224,7 +216,7 @@ export class Ledger {
   }
 
   epochChange(row: rows.EpochChangeRow): Promise<void> {
-    const node = row.node === null ? null : this.nodeId(row.node);
+    const node = row.node === null ? null : this.names.node(row.node);
     return this.queue.side(
       'epoch_changes',
       row.partition,
@@ -239,82 +231,107 @@ export class Ledger {
   }
 
   incarnation(row: rows.IncarnationRow): Promise<void> {
-    return this.queue.side('incarnations', this.nodeId(row.node), row.incarnation, row.atNs, Math.round(row.wallMs));
+    return this.queue.side(
+      'incarnations',
+      this.names.node(row.node),
+      row.incarnation,
+      row.atNs,
+      Math.round(row.wallMs),
+    );
   }
 
   finalRead(row: rows.FinalReadRow): Promise<void> {
+    const refused = this.queue.refusal();
+    if (refused !== null) return Promise.reject(refused);
     const { completion } = row;
     const seen = seenIn(this.runTag, completion, true);
     const version = completion.kind === 'info' ? null : (completion.version ?? null);
-    return this.queue.side(
-      'final_reads',
-      this.knownKeyId(row.key),
-      rows.phaseCodes.indexOf(row.phase),
-      rows.outcomeCodes.indexOf(completion.kind),
-      completion.kind === 'ok' ? null : this.errorId(completion.error),
-      row.invokeNs,
-      row.returnNs - row.invokeNs,
-      version?.[0] ?? null,
-      version?.[1] ?? null,
-      completion.partition ?? null,
-      completion.epoch ?? null,
-      completion.node === undefined ? null : this.nodeId(completion.node),
-      orNull(seen.observed),
-      orNull(seen.number),
-      seen.text,
-    );
+    const keyId = this.names.key(row.key);
+    const error = completion.kind === 'ok' ? NaN : this.names.error(completion.error);
+    const node = completion.node === undefined ? NaN : this.names.node(completion.node);
+    const { records } = this.queue;
+    const at = records.append(recordKinds.final_reads);
+    records.set(at, 0, keyId);
+    records.set(at, 1, rows.phaseCodes.indexOf(row.phase));
+    records.set(at, 2, rows.outcomeCodes.indexOf(completion.kind));
+    records.set(at, 3, error);
+    records.set(at, 4, row.invokeNs);
+    records.set(at, 5, row.returnNs - row.invokeNs);
+    records.set(at, 6, version?.[0] ?? NaN);
+    records.set(at, 7, version?.[1] ?? NaN);
+    records.set(at, 8, completion.partition ?? NaN);
+    records.set(at, 9, completion.epoch ?? NaN);
+    records.set(at, 10, node);
+    records.set(at, 11, seen.observed);
+    records.set(at, 12, seen.number);
+    records.setText(at, 13, seen.text);
+    return this.queue.queued();
   }
 
   replicaRead(row: rows.ReplicaReadRow): Promise<void> {
-    const head = [
-      this.knownKeyId(row.key),
-      rows.phaseCodes.indexOf(row.phase),
-      this.nodeId(row.node),
-      row.incarnation,
-      row.role,
-      row.atNs,
-    ] as const;
-    if (row.kind === 'missing')
-      return this.queue.side('replica_reads', ...head, 0, null, null, null, null, null, null, row.reason);
-    const seen = seenValue(this.runTag, row.value);
-    return this.queue.side(
-      'replica_reads',
-      ...head,
-      1,
-      orNull(seen.observed),
-      orNull(seen.number),
-      row.version?.[0] ?? null,
-      row.version?.[1] ?? null,
-      row.appliedSeq,
-      row.commitSeq,
-      seen.text,
-    );
+    const refused = this.queue.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    const answer = row.kind === 'answered' ? row : noAnswer;
+    const seen = seenValue(this.runTag, answer.value);
+    const keyId = this.names.key(row.key);
+    const node = this.names.node(row.node);
+    const { records } = this.queue;
+    const at = records.append(recordKinds.replica_reads);
+    records.set(at, 0, keyId);
+    records.set(at, 1, rows.phaseCodes.indexOf(row.phase));
+    records.set(at, 2, node);
+    records.set(at, 3, row.incarnation ?? NaN);
+    records.setWord(at, 4, row.role);
+    records.set(at, 5, row.atNs);
+    records.set(at, 6, row.kind === 'answered' ? 1 : 0);
+    records.set(at, 7, seen.observed);
+    records.set(at, 8, seen.number);
+    records.set(at, 9, answer.version?.[0] ?? NaN);
+    records.set(at, 10, answer.version?.[1] ?? NaN);
+    records.set(at, 11, answer.appliedSeq ?? NaN);
+    records.set(at, 12, answer.commitSeq ?? NaN);
+    records.setText(at, 13, row.kind === 'answered' ? seen.text : row.reason);
+    return this.queue.queued();
   }
 
   digest(row: rows.DigestRow): Promise<void> {
-    return this.queue.side(
-      'digests',
-      row.partition,
-      this.nodeId(row.node),
-      row.incarnation,
-      row.role,
-      row.atNs,
-      row.appliedTerm,
-      row.appliedSeq,
-      row.digest,
-      row.keyCount,
-    );
+    const refused = this.queue.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    const node = this.names.node(row.node);
+    const { records } = this.queue;
+    const at = records.append(recordKinds.digests);
+    records.set(at, 0, row.partition);
+    records.set(at, 1, node);
+    records.set(at, 2, row.incarnation ?? NaN);
+    records.setWord(at, 3, row.role);
+    records.set(at, 4, row.atNs);
+    records.set(at, 5, row.appliedTerm);
+    records.set(at, 6, row.appliedSeq);
+    records.setText(at, 7, row.digest);
+    records.set(at, 8, row.keyCount);
+    return this.queue.queued();
   }
 
   retire(row: rows.RetireRow): Promise<void> {
-    return this.queue.side('retirements', this.knownKeyId(row.key), row.atNs, row.exposed ? 1 : 0);
+    const refused = this.queue.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    const keyId = this.names.key(row.key);
+    const at = this.queue.records.append(recordKinds.retirements);
+    this.queue.records.set(at, 0, keyId);
+    this.queue.records.set(at, 1, row.atNs);
+    this.queue.records.set(at, 2, row.exposed ? 1 : 0);
+    return this.queue.queued();
   }
 
   /** Forgets a retired key's name, so that memory stays flat. The name must never be used again in this run. */
   release(key: string): Promise<void> {
-    const keyId = this.knownKeyId(key);
-    this.keys.forget(key);
-    return this.queue.side('released_keys', keyId);
+    const refused = this.queue.refusal();
+    if (refused !== null) return Promise.reject(refused);
+    const keyId = this.names.key(key);
+    this.names.forgetKey(key);
+    const at = this.queue.records.append(recordKinds.released_keys);
+    this.queue.records.set(at, 0, keyId);
+    return this.queue.queued();
   }
 
   meta(key: string, json: unknown): Promise<void> {
@@ -352,23 +369,6 @@ export class Ledger {
     this.queue.records.set(at, column + 4, 'value' in operation ? operation.value.length : NaN);
   }
 
-  private keyId(name: string, canary: boolean): number {
-    return this.keys.id(name, (id) => this.queue.name(['keys', id, name, canary ? 1 : 0]));
-  }
-
-  private knownKeyId(name: string): number {
-    return this.keyId(name, false);
-  }
-
-  private nodeId(name: string): number {
-    return this.nodes.id(name, (id) => this.queue.name(['nodes', id, name]));
-  }
-
-  private errorId(text: string): number {
-    const kept = this.errors.size < maxErrorTexts ? text.slice(0, maxErrorChars) : 'other';
-    return this.errors.id(kept, (id) => this.queue.name(['errors', id, kept]));
-  }
-
   /** A row that ties the run's clock to the wall's, now and then. */
   private clockSample(): SideRow | null {
     const nowNs = this.nowNs();
@@ -378,4 +378,5 @@ export class Ledger {
   }
 }
 
-const orNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
+/** What is recorded of a copy that gave no answer. */
+const noAnswer = { value: null, version: null, appliedSeq: null, commitSeq: null } as const;

@@ -70,7 +70,7 @@ export const migrations: readonly Migration[] = [createVersion1];
 /** The version that this code writes. */
 export const schemaVersion = migrations.length;
 
-/** Tables that rows travel to by name (all but the hot two), with their columns in order. */
+/** All tables but the hot two, each with its columns in the order in which the writer binds them. */
 export const sideTables = {
   meta: ['key', 'json'],
   keys: ['key_id', 'name', 'canary'],
@@ -130,7 +130,6 @@ export const sideTables = {
 } as const;
 
 export type SideTable = keyof typeof sideTables;
-export const sideTableNames = Object.keys(sideTables) as SideTable[];
 
 /** Columns of `operations` in the order in which the writer binds them. */
 export const operationColumns = [

@@ -18,6 +18,17 @@ describe('values', () => {
       expect(decodeValue('run', text).kind).toBe('corrupt');
   });
 
+  it('say the same however often and in whatever turn they are read', () => {
+    const [own, other] = [encodeValue('run', 5, 50), encodeValue('run', 6, 50)];
+    const first = decodeValue('run', own);
+    expect(decodeValue('run', own)).toEqual(first);
+    expect(decodeValue('other', own).kind).toBe('foreign');
+    expect(decodeValue('run', other)).toMatchObject({ operationId: 6 });
+    expect(decodeValue('run', own)).toEqual(first);
+    // What is read may be shared: nobody can change it for the next reader.
+    expect(Object.isFrozen(first)).toBe(true);
+  });
+
   it('are corrupt after any change of one character', () => {
     const prng = new Prng(3);
     const text = encodeValue('run', 99, 80);

@@ -11,22 +11,19 @@ import Database, { type Database as Db, type Statement } from 'better-sqlite3';
 import { present, unreachable } from '../lib/assert.ts';
 import {
   type FromWriter,
+  type PlainTable,
+  recordHead,
   recordKinds,
+  type Records,
   recordStride,
+  type RecordTable,
   type ResumedState,
+  type SideValue,
   type SideRow,
   type ToWriter,
   type WriterOptions,
 } from './batch.ts';
-import {
-  checkIdentity,
-  migrate,
-  openColumns,
-  operationColumns,
-  type SideTable,
-  sideTableNames,
-  sideTables,
-} from './schema.ts';
+import { checkIdentity, migrate, openColumns, operationColumns, sideTables } from './schema.ts';
 
 /** WAL pages after which SQLite checkpoints, on this thread only. */
 const walCheckpointPages = 4_000;
@@ -94,38 +91,53 @@ function resumeState(db: Db): ResumedState {
   };
 }
 
+/** Every table that the front fills, with its columns in the order in which they are bound. */
+const columnsOf = { ...sideTables, open_operations: openColumns, operations: operationColumns };
+/** Tables in which a row stands in for an earlier one. */
+const replacedTables: ReadonlySet<string> = new Set(['meta', 'open_operations'] satisfies (keyof typeof columnsOf)[]);
+const isRecordTable = (table: keyof typeof columnsOf): table is RecordTable => table in recordKinds;
+
+interface RecordInsert {
+  readonly statement: Statement;
+  /** Filled anew for each row. */
+  readonly values: SideValue[];
+}
+
 class BatchWriter {
   private readonly db: Db;
   private readonly begin: Statement;
   private readonly commit: Statement;
   private readonly rollback: Statement;
-  private readonly intent: Statement;
-  private readonly outcome: Statement;
-  private readonly side = new Map<SideTable, Statement>();
-  private readonly intentValues: (number | null)[] = new Array(openColumns.length).fill(null);
-  private readonly outcomeValues: (number | null)[] = new Array(operationColumns.length).fill(null);
+  /** By kind of record. */
+  private readonly inserts: RecordInsert[] = [];
+  private readonly side = new Map<PlainTable, Statement>();
 
   constructor(db: Db) {
     this.db = db;
     this.begin = db.prepare('BEGIN IMMEDIATE');
     this.commit = db.prepare('COMMIT');
     this.rollback = db.prepare('ROLLBACK');
-    const insert = (verb: string, table: string, columns: readonly string[]) =>
-      db.prepare(`${verb} INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`);
-    this.intent = insert('INSERT OR REPLACE', 'open_operations', openColumns);
-    this.outcome = insert('INSERT', 'operations', operationColumns);
-    for (const table of sideTableNames) {
-      this.side.set(table, insert(table === 'meta' ? 'INSERT OR REPLACE' : 'INSERT', table, sideTables[table]));
+    for (const table of Object.keys(columnsOf) as (keyof typeof columnsOf)[]) {
+      const columns = columnsOf[table];
+      const verb = replacedTables.has(table) ? 'INSERT OR REPLACE' : 'INSERT';
+      const statement = db.prepare(
+        `${verb} INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
+      );
+      if (isRecordTable(table))
+        this.inserts[recordKinds[table]] = { statement, values: new Array<SideValue>(columns.length).fill(null) };
+      else this.side.set(table, statement);
     }
   }
 
-  write(records: Float64Array, rows: readonly SideRow[]): void {
+  write(records: Records, rows: readonly SideRow[]): void {
     this.begin.run();
     try {
       for (const [table, ...values] of rows) present(this.side.get(table), 'table').run(...values);
-      for (let offset = 0; offset < records.length; offset += recordStride) {
-        if (records[offset] === recordKinds.intent) this.intent.run(take(records, offset, this.intentValues));
-        else this.outcome.run(take(records, offset, this.outcomeValues));
+      const { numbers } = records;
+      for (let offset = 0; offset < numbers.length; offset += recordStride) {
+        const { statement, values } = present(this.inserts[numbers[offset] as number], 'kind of record');
+        take(records, offset, values);
+        statement.run(values);
       }
       this.commit.run();
     } catch (error) {
@@ -135,12 +147,13 @@ class BatchWriter {
   }
 }
 
-function take(records: Float64Array, offset: number, into: (number | null)[]): (number | null)[] {
+function take({ numbers, texts }: Records, offset: number, into: SideValue[]): void {
+  const isText = numbers[offset + 1] as number;
   for (let column = 0; column < into.length; column++) {
-    const value = records[offset + 1 + column] as number;
-    into[column] = value !== value ? null : value;
+    const value = numbers[offset + recordHead + column] as number;
+    if (value !== value) into[column] = null;
+    else into[column] = (isText & (1 << column)) === 0 ? value : present(texts[value], 'text of a record');
   }
-  return into;
 }
 
 /** Free bytes where the ledger lies, and its size; looked up at most every `statfsEveryMs`. */

@@ -90,4 +90,22 @@ describe('a simulated run', () => {
       rmSync(folder, { recursive: true });
     }
   });
+
+  it('is not taken as told when a row of it could not be written', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'zaris-sim-'));
+    try {
+      const options = drawOptions(3, { durationMs: '5000' });
+      const feed = await LedgerFeed.open(join(folder, 'ledger.sqlite'), runTagOf(3));
+      const played = await playSim({ seed: 3, options, sink: feed });
+      // A key is retired once: the second row is refused by the table.
+      for (const atNs of [1, 2]) feed.retire({ key: 'retired twice', atNs, exposed: false });
+      const facts = { runId: 'r', settings: {}, contract: null, host: null, build: '', reasons: [] };
+      await expect(feed.finish(played, facts)).rejects.toThrow('retirements.key_id');
+      // A run that still goes on ends there, too.
+      expect(() => feed.pace()).toThrow('retirements.key_id');
+      await feed.abandon();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });

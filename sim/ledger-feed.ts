@@ -19,6 +19,17 @@ const maxWaitingRows = 60_000;
 /** Sessions of operations that never ended, where one of the same session stands open already. */
 const otherSessions = 1_000_000;
 
+/** How a row of one kind goes to the ledger. */
+type Way<Row> = (ledger: Ledger, row: Row) => Promise<void>;
+const ways = {
+  finalRead: ((ledger, row) => ledger.finalRead(row)) satisfies Way<FinalReadRow>,
+  replicaRead: ((ledger, row) => ledger.replicaRead(row)) satisfies Way<ReplicaReadRow>,
+  retire: ((ledger, row) => ledger.retire(row)) satisfies Way<RetireRow>,
+  release: ((ledger, key) => ledger.release(key)) satisfies Way<string>,
+  epochChange: ((ledger, row) => ledger.epochChange(row)) satisfies Way<EpochChangeRow>,
+  digest: ((ledger, row) => ledger.digest(row)) satisfies Way<DigestRow>,
+};
+
 export interface SimLedgerFacts {
   readonly runId: string;
   /** Settings of the run as the report shows them. */
@@ -34,7 +45,9 @@ export class LedgerFeed implements HistorySink {
   private readonly ledger: Ledger;
   private failure: Error | null = null;
   private operations: EndedOperation[] = [];
-  private others: ((ledger: Ledger) => Promise<void>)[] = [];
+  /** Rows of all other kinds in the order in which they came, and the way of each: a row costs no object beside itself. */
+  private others: unknown[] = [];
+  private waysOfOthers: Way<never>[] = [];
   /** Rows that are committed together share a promise. */
   private watched: Promise<void> | null = null;
   private readonly readBackKeys = new Set<string>();
@@ -60,7 +73,7 @@ export class LedgerFeed implements HistorySink {
   finalRead(row: FinalReadRow): void {
     if (row.phase === 'final' && row.completion.kind === 'ok') this.readBackKeys.add(row.key);
     this.rows.finalReads++;
-    this.gather((ledger) => ledger.finalRead(row));
+    this.gather(ways.finalRead, row);
   }
 
   replicaRead(row: ReplicaReadRow): void {
@@ -69,27 +82,27 @@ export class LedgerFeed implements HistorySink {
       if (row.kind === 'answered') this.replicas.answered += 1;
     }
     this.rows.replicaReads++;
-    this.gather((ledger) => ledger.replicaRead(row));
+    this.gather(ways.replicaRead, row);
   }
 
   retire(row: RetireRow): void {
     this.rows.retirements++;
-    this.gather((ledger) => ledger.retire(row));
+    this.gather(ways.retire, row);
   }
 
   /** After the rows of its operations, which are handed in first. */
   released(key: string): void {
-    this.gather((ledger) => ledger.release(key));
+    this.gather(ways.release, key);
   }
 
   epochChange(row: EpochChangeRow): void {
     this.rows.epochChanges++;
-    this.gather((ledger) => ledger.epochChange(row));
+    this.gather(ways.epochChange, row);
   }
 
   digest(row: DigestRow): void {
     this.rows.digests++;
-    this.gather((ledger) => ledger.digest(row));
+    this.gather(ways.digest, row);
   }
 
   /** Names of keys that the ledger holds in memory: those that live, and what was not handed in yet. */
@@ -131,16 +144,19 @@ export class LedgerFeed implements HistorySink {
     await this.ledger.close().catch(() => undefined);
   }
 
-  private gather(put: (ledger: Ledger) => Promise<void>): void {
-    if (this.others.push(put) >= rowsPerBatch) this.handIn();
+  private gather<Row>(way: Way<Row>, row: Row): void {
+    this.waysOfOthers.push(way);
+    if (this.others.push(row) >= rowsPerBatch) this.handIn();
   }
 
   private handIn(): void {
-    const { operations, others, ledger } = this;
+    const { operations, others, waysOfOthers, ledger } = this;
     this.operations = [];
     this.others = [];
+    this.waysOfOthers = [];
     for (const operation of operations) this.put(ledger.ended(intentOf(operation), operation));
-    for (const put of others) this.put(put(ledger));
+    let index = 0;
+    for (const way of waysOfOthers) this.put(way(ledger, others[index++] as never));
   }
 
   /** Rows are not waited for one by one: the first that failed ends the run. */
@@ -193,5 +209,5 @@ const intentOf = ({ operationId, session, operation, invokeNs, canary }: Recorde
   session,
   operation,
   atNs: invokeNs,
-  ...(canary ? { canary } : {}),
+  canary,
 });
