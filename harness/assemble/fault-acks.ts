@@ -10,6 +10,8 @@ const leastWindowMs = 5_000;
 interface Windows {
   readonly starts: Float64Array;
   readonly ends: Float64Array;
+  /** How many windows had begun when the last write returned: writes come nearly in the order of time. */
+  begun: number;
 }
 
 export class FaultAcks {
@@ -23,15 +25,14 @@ export class FaultAcks {
 
   /** A write was invoked and acknowledged. */
   acknowledged(invokedMs: number, returnedMs: number): void {
-    for (const [kind, { starts, ends }] of this.windows) {
-      let low = 0;
-      let high = starts.length;
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if ((starts[middle] as number) <= returnedMs) low = middle + 1;
-        else high = middle;
-      }
-      if (low > 0 && (ends[low - 1] as number) >= invokedMs) this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+    for (const [kind, windows] of this.windows) {
+      const { starts, ends } = windows;
+      let { begun } = windows;
+      while (begun < starts.length && (starts[begun] as number) <= returnedMs) begun++;
+      while (begun > 0 && (starts[begun - 1] as number) > returnedMs) begun--;
+      windows.begun = begun;
+      if (begun > 0 && (ends[begun - 1] as number) >= invokedMs)
+        this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
     }
   }
 
@@ -59,5 +60,6 @@ function merged(faults: readonly Fault[]): Windows {
   return {
     starts: Float64Array.from(windows, (window) => window[0]),
     ends: Float64Array.from(windows, (window) => window[1]),
+    begun: 0,
   };
 }

@@ -62,10 +62,12 @@ export class ShadowCanary {
   /** Takes a clean history, valid only during the call. */
   offer(history: KeyHistory): void {
     if (history.size > maxRowsCopied) return;
-    for (const kind of forgedKinds) {
+    const wanted = forgedKinds.filter((kind) => (this.counts.get(kind)?.planted ?? 0) < forgedPerKind);
+    const original = wanted.length === 0 ? null : originalOf(history);
+    if (original === null) return;
+    for (const kind of wanted) {
       const count = this.counts.get(kind) ?? { planted: 0, reported: 0 };
-      if (count.planted >= forgedPerKind) continue;
-      const forged = forge(history, kind);
+      const forged = forgeIn(original, kind);
       if (forged === null) continue;
       this.judge.judge(forged);
       count.planted++;
@@ -141,6 +143,27 @@ export function checkCanaries(
 
 /** A copy with one planted fault of `kind`, or null when the history has nothing to plant it in. */
 export function forge(history: KeyHistory, kind: ForgedKind): KeyHistory | null {
+  const original = originalOf(history);
+  return original === null ? null : forgeIn(original, kind);
+}
+
+/** What is forged: a clean history as rows, and where in them something can be planted. */
+interface Original {
+  readonly history: KeyHistory;
+  readonly operations: readonly HistoryRow[];
+  readonly finals: readonly HistoryRow[];
+  /** The last read-back that answered. */
+  readonly last: HistoryRow;
+  /** What wrote the value that was read back last. */
+  readonly writer: HistoryRow | undefined;
+  readonly seesWrite: boolean;
+  /** Nothing explains it if the last value were gone. */
+  readonly solid: boolean;
+  readonly endNs: number;
+  readonly nextId: number;
+}
+
+function originalOf(history: KeyHistory): Original | null {
   const rows = rowsOf(history);
   const last = rows.findLast((row) => row.source === 'final' && row.outcome === 'ok');
   const ownWrites = rows.filter(
@@ -154,15 +177,20 @@ export function forge(history: KeyHistory, kind: ForgedKind): KeyHistory | null 
     rows.every((row) => row.outcome !== 'info' || row.f === 'read') && rows.every((row) => row.argument === undefined);
   const operations = rows.filter((row) => row.source === 'operation');
   const finals = rows.filter((row) => row.source !== 'operation');
-  const seesWrite = (row: HistoryRow): boolean => typeof row.observed === 'number' && row.observed >= 0;
+  const seesWrite = typeof last.observed === 'number' && last.observed >= 0;
   const writer = operations.find((row) => row.operationId === last.observed);
   // A delete that may have come after the write would explain the absence that is about to be forged.
   const solid =
     clean &&
-    seesWrite(last) &&
+    seesWrite &&
     writer !== undefined &&
     operations.every((row) => row.f !== 'delete' || row.returnNs < writer.invokeNs);
   const nextId = Math.max(...operations.map((row) => row.operationId as number)) + 1;
+  return { history, operations, finals, last, writer, seesWrite, solid, endNs, nextId };
+}
+
+function forgeIn(original: Original, kind: ForgedKind): KeyHistory | null {
+  const { history, operations, finals, last, writer, seesWrite, solid, endNs, nextId } = original;
   switch (kind) {
     case 'lost':
       if (!solid) return null;
@@ -186,7 +214,7 @@ export function forge(history: KeyHistory, kind: ForgedKind): KeyHistory | null 
     }
     case 'resurrected': {
       // Only an acknowledged write was surely in before the delete that is forged here.
-      if (writer?.outcome !== 'ok' || !seesWrite(last)) return null;
+      if (writer?.outcome !== 'ok' || !seesWrite) return null;
       const erase: HistoryRow = {
         f: 'delete',
         outcome: 'ok',
