@@ -87,9 +87,15 @@ function decodeElement(runTag: string, text: string): number | 'foreign' | 'corr
   return text.slice(prefix.length + 1, tagEnd) === runTag ? operationId : 'foreign';
 }
 
-const checksum = (head: string, body: string): string => crc32(body, crc32(head)).toString(16).padStart(8, '0');
+const hexBytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Whether {@link checksum} stands at `at`; digit by digit, since a number as large as most sums is slowly made a text. */
+/** Eight digits, byte by byte: a number as large as most sums is slowly made a text. */
+function checksum(head: string, body: string): string {
+  const sum = crc32(body, crc32(head));
+  return `${hexBytes[sum >>> 24]}${hexBytes[(sum >>> 16) & 255]}${hexBytes[(sum >>> 8) & 255]}${hexBytes[sum & 255]}`;
+}
+
+/** Whether {@link checksum} stands at `at`. */
 function hasChecksum(text: string, at: number, sum: number): boolean {
   for (let digit = 0; digit < 8; digit++) {
     const expected = hexDigits.charCodeAt((sum >>> (28 - 4 * digit)) & 15);

@@ -35,14 +35,14 @@ function isSameEdge(a: Edge, b: Edge): boolean {
   );
 }
 
-/** Epochs of a partition that are remembered, below its highest; a node that hears so late of one tells nothing new. */
-const rememberedEpochs = 1_000;
+/** Epochs of a partition that are remembered, by their low bits: a power of two. A node that hears of an older one tells nothing new. */
+const rememberedEpochs = 1_024;
 
 export class EpochRecorder {
   private readonly world: World;
   private readonly history: SimHistory;
   /** What was told last of each epoch, by partition. */
-  private readonly seen: Map<number, Edge>[] = [];
+  private readonly seen: (Edge | undefined)[][] = [];
   private readonly highest: number[] = [];
   private readonly incarnations = new Map<NodeId, number>();
   failovers = 0;
@@ -58,11 +58,14 @@ export class EpochRecorder {
   /** Takes in one edge. `known`: another node, or the same one before it restarted, told the same; `old`: of an epoch that is forgotten. */
   heard(edge: Edge): 'news' | 'known' | 'old' {
     const { partition, epoch, term, primary, health } = edge.runtime;
-    const mine = (this.seen[partition] ??= new Map());
-    const known = mine.get(epoch);
-    if (known !== undefined && isSameEdge(known, edge)) return 'known';
-    if (epoch <= this.remember(partition, epoch, mine)) return 'old';
-    mine.set(epoch, edge);
+    const mine = (this.seen[partition] ??= new Array<Edge | undefined>(rememberedEpochs).fill(undefined));
+    const place = epoch & (rememberedEpochs - 1);
+    const known = mine[place];
+    if (known?.runtime.epoch === epoch && isSameEdge(known, edge)) return 'known';
+    const highest = Math.max(this.highest[partition] ?? 0, epoch);
+    if (epoch <= highest - rememberedEpochs) return 'old';
+    this.highest[partition] = highest;
+    mine[place] = edge;
     const kind = kindOf(edge.name);
     if (kind === 'failover') this.failovers += 1;
     if (kind === 'handoff') this.handoffs += 1;
@@ -77,15 +80,6 @@ export class EpochRecorder {
       atNs: nsOf(this.world.nowMs),
     });
     return 'news';
-  }
-
-  /** Forgets the oldest epochs. Returns the highest that is not remembered any more. */
-  private remember(partition: number, epoch: number, mine: Map<number, Edge>): number {
-    const before = (this.highest[partition] ?? 0) - rememberedEpochs;
-    const highest = Math.max(this.highest[partition] ?? 0, epoch);
-    this.highest[partition] = highest;
-    for (let old = Math.max(0, before); old <= highest - rememberedEpochs; old++) mine.delete(old);
-    return highest - rememberedEpochs;
   }
 
   /** Looks for nothing more. */

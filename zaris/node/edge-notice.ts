@@ -6,6 +6,20 @@ import type { Edge } from '../control/state.ts';
 import { memberName } from '../model/ids.ts';
 import type { Notice } from './contract.ts';
 
+/** Written once each. */
+const names: Readonly<Record<Edge['name'], string>> = {
+  promotion: 'edge-promotion',
+  handoff: 'edge-handoff',
+  unassigned: 'edge-unassigned',
+  serving: 'edge-serving',
+  'in-sync': 'edge-in-sync',
+  withdrawn: 'edge-withdrawn',
+  health: 'edge-health',
+  lost: 'edge-lost',
+  evicted: 'edge-evicted',
+  map: 'edge-map',
+};
+
 export class EdgeNotice implements Notice {
   readonly name: string;
   readonly level: Notice['level'];
@@ -14,7 +28,7 @@ export class EdgeNotice implements Notice {
   private written: Notice['fields'] | null = null;
 
   constructor(level: Notice['level'], edge: Edge, revision: number) {
-    this.name = `edge-${edge.name}`;
+    this.name = names[edge.name];
     this.level = level;
     this.edge = edge;
     this.revision = revision;

@@ -84,12 +84,13 @@ export class PartitionLog {
   }
 
   append(entry: Entry): void {
-    const { last } = this;
+    const { lastSeq, entries } = this;
+    const lastTerm = entries.length === this.head ? this.base.term : (entries[entries.length - 1] as Entry).term;
     // Spelt out: the sentences are made only when needed.
-    if (entry.seq !== last.seq + 1) assert(false, `log gap: ${entry.seq} after ${last.seq}`);
-    if (entry.term < last.term) assert(false, `term goes back: ${entry.term} after ${last.term}`);
+    if (entry.seq !== lastSeq + 1) assert(false, `log gap: ${entry.seq} after ${lastSeq}`);
+    if (entry.term < lastTerm) assert(false, `term goes back: ${entry.term} after ${lastTerm}`);
     const bytes = entryBytes(entry);
-    this.entries.push(entry);
+    entries.push(entry);
     this.sizes.push(bytes);
     this.bytesHeld += bytes;
   }
