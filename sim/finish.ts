@@ -142,31 +142,41 @@ const replicaOf = (run: SimRun, id: NodeId, partition: PartitionId): Replica | u
  * What the partition's primary has committed; null where the node that leads by the control state does not itself say so. Restarted before
  * anybody noticed, it is empty, knows of nothing committed, and would make every gap look complete.
  */
-function committedSeq(run: SimRun, primary: Member | null, partition: PartitionId): number | null {
+function seqOf(run: SimRun, primary: Member | null, partition: PartitionId): number | null {
   const data = primary === null ? null : dataOf(run, primary.nodeId);
   return data?.primary(partition)?.replica.commitSeq ?? null;
 }
 
-/** Every replica has applied what the primary has committed. */
-export function isLevel(run: SimRun, partition: PartitionId): boolean {
-  const leader = controlLeader(run.world);
-  if (leader === null) return false;
-  const { state } = leader.planes.control;
-  const { primary } = state.runtime(partition);
-  const committed = committedSeq(run, primary, partition);
-  if (committed === null) return false;
+/** What the partition's primary has committed by now; null where nobody can say. */
+export function committedSeq(run: SimRun, partition: PartitionId): number | null {
+  const state = controlLeader(run.world)?.planes.control.state;
+  return state === undefined ? null : seqOf(run, state.runtime(partition).primary, partition);
+}
+
+/** Every replica has applied all up to `committed`: what the primary has committed by now, unless told otherwise. */
+export function isLevel(run: SimRun, partition: PartitionId, committed = committedSeq(run, partition)): boolean {
+  const state = controlLeader(run.world)?.planes.control.state;
+  if (committed === null || state === undefined) return false;
   return state.placement(partition).replicas.every((id) => {
     const other = replicaOf(run, id, partition);
     return other !== null && (other?.store.applied.seq ?? 0) >= committed;
   });
 }
 
-/** Asks every replica of a partition at this moment. Returns true when all answered and had caught up. */
-export function askReplicas(run: SimRun, partition: PartitionId, keys: readonly string[], phase: Phase): boolean {
+/**
+ * Asks every replica of a partition at this moment. Returns true when all answered and had applied what was committed: by now, or by
+ * the time when the keys, which nobody writes any more, were read.
+ */
+export function askReplicas(
+  run: SimRun,
+  partition: PartitionId,
+  keys: readonly string[],
+  phase: Phase,
+  commitSeq = committedSeq(run, partition),
+): boolean {
   const { history, world } = run;
   const atNs = nsOf(world.nowMs);
   const state = controlLeader(world)?.planes.control.state;
-  const commitSeq = committedSeq(run, state?.runtime(partition).primary ?? null, partition);
   if (state === undefined || commitSeq === null) {
     for (const key of keys)
       history.replicaRead({

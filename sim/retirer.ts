@@ -6,17 +6,18 @@ import { present } from '../lib/assert.ts';
 import { type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { SimClient } from './client-host.ts';
-import { askReplicas, isLevel, readKey } from './finish.ts';
+import { askReplicas, committedSeq, isLevel, readKey } from './finish.ts';
 import { nsOf, runOperation } from './load.ts';
 import type { SimRun } from './run-seed.ts';
 
 /** Share of the cap above which keys are retired. */
 const startShare = 0.5;
-const batchKeys = 64;
+const batchKeys = 256;
 const everyMs = 500;
 const readTries = 3;
-
-type Group = readonly [PartitionId, readonly string[]];
+/** How long the copies of what was read are waited for, and how often they are looked at, ms. */
+const catchUpBoundMs = 2_000;
+const catchUpEveryMs = 25;
 
 export class Retirer {
   private readonly run: SimRun;
@@ -35,8 +36,8 @@ export class Retirer {
     this.isStopped = true;
   }
 
-  private later(): void {
-    this.run.world.at(this.run.world.nowMs + everyMs, () => this.look());
+  private later(afterMs = everyMs): void {
+    this.run.world.at(this.run.world.nowMs + afterMs, () => this.look());
   }
 
   private look(): void {
@@ -44,52 +45,58 @@ export class Retirer {
     if (this.isStopped) return;
     const batch = keys.liveCount > options.maxLiveKeys * startShare ? keys.takeFinished(batchKeys) : [];
     const groups = Map.groupBy(batch, (key) => partitionId(partitionOf(key, options.partitions)));
-    this.retireGroups([...groups], 0);
+    const confirmed: string[] = [];
+    let open = groups.size;
+    if (open === 0) this.later();
+    for (const [partition, group] of groups)
+      this.read(partition, group, (keysOfGroup) => {
+        confirmed.push(...keysOfGroup);
+        // As soon as it is done where more are waiting.
+        if (--open === 0) this.deleteNext(confirmed, 0, batch.length === batchKeys ? 0 : everyMs);
+      });
   }
 
-  private retireGroups(groups: readonly Group[], index: number): void {
-    const group = groups[index];
-    if (group === undefined) this.later();
-    else this.retireGroup(group, () => this.retireGroups(groups, index + 1));
-  }
-
-  /** Keys of one partition: all are read, then every replica is asked, then one after the other is deleted. */
-  private retireGroup([partition, batch]: Group, next: () => void): void {
+  /** Reads the keys of one partition and asks every replica for them. `done` is given those that may be deleted; the others are given back. */
+  private read(partition: PartitionId, group: readonly string[], done: (confirmed: readonly string[]) => void): void {
     const { run, client } = this;
-    // A copy lags until it hears of the last commit. What it would say now is no evidence, and no key need be read for it.
-    if (this.isStopped || !isLevel(run, partition)) {
-      this.giveBack(batch);
-      next();
-      return;
-    }
     const read: string[] = [];
-    let open = batch.length;
-    for (const key of batch) {
+    let open = group.length;
+    for (const key of group) {
       readKey(run, { client, key, phase: 'retire', tries: readTries }, (completion) => {
         if (completion.kind === 'ok') read.push(key);
         else this.giveBack([key]);
-        if (--open === 0) this.retireRead(partition, read, next);
+        if (--open === 0) this.confirm(partition, read, done);
       });
     }
   }
 
-  private retireRead(partition: PartitionId, batch: readonly string[], next: () => void): void {
+  /** A copy lags until it hears of a commit, with the next write or beat: what it would say before is no evidence. */
+  private confirm(partition: PartitionId, read: readonly string[], done: (confirmed: readonly string[]) => void): void {
     const { run } = this;
-    if (batch.length > 0 && isLevel(run, partition) && askReplicas(run, partition, batch, 'retire'))
-      this.deleteNext(batch, 0, next);
-    else {
-      this.giveBack(batch);
-      next();
-    }
+    const { world } = run;
+    const committed = committedSeq(run, partition);
+    const untilMs = world.nowMs + catchUpBoundMs;
+    const look = (): void => {
+      if (committed !== null && isLevel(run, partition, committed)) {
+        if (askReplicas(run, partition, read, 'retire', committed)) return done(read);
+      } else if (committed !== null && world.nowMs < untilMs && !this.isStopped) {
+        world.at(world.nowMs + catchUpEveryMs, look);
+        return;
+      }
+      this.giveBack(read);
+      done([]);
+    };
+    look();
   }
 
   /** One after the other: the session has one operation open at a time. */
-  private deleteNext(batch: readonly string[], index: number, next: () => void): void {
+  private deleteNext(batch: readonly string[], index: number, pauseMs: number): void {
     const key = batch[index];
     if (key === undefined) {
-      next();
+      this.later(pauseMs);
       return;
     }
+    if (this.isStopped) return this.giveBack(batch.slice(index));
     const { run, client, session } = this;
     const { world, history, keys } = run;
     history.retire({ key, atNs: nsOf(world.nowMs), exposed: false });
@@ -102,7 +109,7 @@ export class Retirer {
           keys.retired(key);
           history.released(key);
         }
-        this.deleteNext(batch, index + 1, next);
+        this.deleteNext(batch, index + 1, pauseMs);
       },
     );
   }
