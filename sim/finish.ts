@@ -147,11 +147,17 @@ function seqOf(run: SimRun, primary: Member | null, partition: PartitionId): num
   return data?.primary(partition)?.replica.commitSeq ?? null;
 }
 
-/** What the partition's primary has committed by now; null where nobody can say. */
-export function committedSeq(run: SimRun, partition: PartitionId): number | null {
-  const state = controlLeader(run.world)?.planes.control.state;
-  return state === undefined ? null : seqOf(run, state.runtime(partition).primary, partition);
+/** What the partition's primary has committed by now, and in which term it leads; null where nobody can say. */
+export function committedIn(
+  run: SimRun,
+  partition: PartitionId,
+): { readonly term: number; readonly seq: number } | null {
+  const runtime = controlLeader(run.world)?.planes.control.state.runtime(partition);
+  const seq = runtime === undefined ? null : seqOf(run, runtime.primary, partition);
+  return runtime === undefined || seq === null ? null : { term: runtime.term, seq };
 }
+
+const committedSeq = (run: SimRun, partition: PartitionId): number | null => committedIn(run, partition)?.seq ?? null;
 
 /** Every replica has applied all up to `committed`: what the primary has committed by now, unless told otherwise. */
 export function isLevel(run: SimRun, partition: PartitionId, committed = committedSeq(run, partition)): boolean {

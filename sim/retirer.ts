@@ -6,17 +6,18 @@ import { present } from '../lib/assert.ts';
 import { type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { SimClient } from './client-host.ts';
-import { askReplicas, committedSeq, isLevel, readKey } from './finish.ts';
+import { askReplicas, committedIn, isLevel, readKey } from './finish.ts';
 import { nsOf, runOperation } from './load.ts';
 import type { SimRun } from './run-seed.ts';
 
 /** Share of the cap above which keys are retired. */
 const startShare = 0.5;
-const batchKeys = 256;
+/** What is deleted must have been looked at not long before. */
+const batchKeys = 64;
 const everyMs = 500;
 const readTries = 3;
 /** How long the copies of what was read are waited for, and how often they are looked at, ms. */
-const catchUpBoundMs = 2_000;
+const catchUpBoundMs = 600;
 const catchUpEveryMs = 25;
 
 export class Retirer {
@@ -51,8 +52,10 @@ export class Retirer {
     for (const [partition, group] of groups)
       this.read(partition, group, (keysOfGroup) => {
         confirmed.push(...keysOfGroup);
-        // As soon as it is done where more are waiting.
-        if (--open === 0) this.deleteNext(confirmed, 0, batch.length === batchKeys ? 0 : everyMs);
+        if (--open > 0) return;
+        // At once where more are waiting, unless nothing came of these: whatever holds them up holds up the next ones too.
+        const isBusy = batch.length === batchKeys && confirmed.length > 0;
+        this.deleteNext(confirmed, 0, isBusy ? 0 : everyMs);
       });
   }
 
@@ -74,12 +77,15 @@ export class Retirer {
   private confirm(partition: PartitionId, read: readonly string[], done: (confirmed: readonly string[]) => void): void {
     const { run } = this;
     const { world } = run;
-    const committed = committedSeq(run, partition);
+    const committed = committedIn(run, partition);
     const untilMs = world.nowMs + catchUpBoundMs;
     const look = (): void => {
-      if (committed !== null && isLevel(run, partition, committed)) {
-        if (askReplicas(run, partition, read, 'retire', committed)) return done(read);
-      } else if (committed !== null && world.nowMs < untilMs && !this.isStopped) {
+      const now = committedIn(run, partition);
+      // Positions of one reign say nothing of the next.
+      const isMoved = committed === null || (now !== null && now.term !== committed.term);
+      if (!isMoved && isLevel(run, partition, committed.seq)) {
+        if (askReplicas(run, partition, read, 'retire', committed.seq)) return done(read);
+      } else if (!isMoved && world.nowMs < untilMs && !this.isStopped) {
         world.at(world.nowMs + catchUpEveryMs, look);
         return;
       }

@@ -55,6 +55,7 @@ describe('checkers on literal steps', () => {
 
   it.each([
     ['the control revision', { revision: 4 }, /control revision went back from 5 to 4/],
+    ['a partition that is gone', { runtimes: [] }, /number of partitions went back from 1 to 0/],
     ['the map version', { mapVersion: 0 }, /map version went back/],
     [
       'an epoch',

@@ -46,6 +46,7 @@ export class MonotoneChecker implements Checker {
     }
     known.revision = revision;
     known.mapVersion = mapVersion;
+    this.back(step, 'the number of partitions', known.numbers.length / perPartition, state.runtimes.length);
     for (const runtime of state.runtimes) this.lookAt(step, runtime, known.numbers);
   }
 
