@@ -12,13 +12,20 @@ import type { SimRun } from './run-seed.ts';
 
 /** Share of the cap above which keys are retired. */
 const startShare = 0.5;
-/** What is deleted must have been looked at not long before. */
-const batchKeys = 64;
+const batchKeys = 256;
 const everyMs = 500;
 const readTries = 3;
 /** How long the copies of what was read are waited for, and how often they are looked at, ms. */
-const catchUpBoundMs = 600;
-const catchUpEveryMs = 25;
+const catchUpBoundMs = 1_000;
+const catchUpEveryMs = 50;
+/** What is deleted must have been looked at not longer ago than this, ms. */
+const freshMs = 2_000;
+
+/** A key of which every copy was asked. */
+interface Confirmed {
+  readonly key: string;
+  readonly askedMs: number;
+}
 
 export class Retirer {
   private readonly run: SimRun;
@@ -46,12 +53,13 @@ export class Retirer {
     if (this.isStopped) return;
     const batch = keys.liveCount > options.maxLiveKeys * startShare ? keys.takeFinished(batchKeys) : [];
     const groups = Map.groupBy(batch, (key) => partitionId(partitionOf(key, options.partitions)));
-    const confirmed: string[] = [];
+    const confirmed: Confirmed[] = [];
     let open = groups.size;
     if (open === 0) this.later();
     for (const [partition, group] of groups)
       this.read(partition, group, (keysOfGroup) => {
-        confirmed.push(...keysOfGroup);
+        const askedMs = this.run.world.nowMs;
+        for (const key of keysOfGroup) confirmed.push({ key, askedMs });
         if (--open > 0) return;
         // At once where more are waiting, unless nothing came of these: whatever holds them up holds up the next ones too.
         const isBusy = batch.length === batchKeys && confirmed.length > 0;
@@ -62,6 +70,12 @@ export class Retirer {
   /** Reads the keys of one partition and asks every replica for them. `done` is given those that may be deleted; the others are given back. */
   private read(partition: PartitionId, group: readonly string[], done: (confirmed: readonly string[]) => void): void {
     const { run, client } = this;
+    // A node that is down cannot answer for its copy: no key need be read for it.
+    if (!isLevel(run, partition, 0)) {
+      this.giveBack(group);
+      done([]);
+      return;
+    }
     const read: string[] = [];
     let open = group.length;
     for (const key of group) {
@@ -96,13 +110,18 @@ export class Retirer {
   }
 
   /** One after the other: the session has one operation open at a time. */
-  private deleteNext(batch: readonly string[], index: number, pauseMs: number): void {
-    const key = batch[index];
-    if (key === undefined) {
+  private deleteNext(batch: readonly Confirmed[], index: number, pauseMs: number): void {
+    const next = batch[index];
+    if (next === undefined) {
       this.later(pauseMs);
       return;
     }
-    if (this.isStopped) return this.giveBack(batch.slice(index));
+    const { key, askedMs } = next;
+    if (this.isStopped || this.run.world.nowMs - askedMs > freshMs) {
+      this.giveBack([key]);
+      this.deleteNext(batch, index + 1, pauseMs);
+      return;
+    }
     const { run, client, session } = this;
     const { world, history, keys } = run;
     history.retire({ key, atNs: nsOf(world.nowMs), exposed: false });
