@@ -16,6 +16,7 @@ import { Node } from '../zaris/node/node.ts';
 import { ClientTestWorld } from '../zaris/client/client-test-world.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import { everyPrimary, exchange, inside } from './broken/store.ts';
+import { controlLeader } from './sim-cluster.ts';
 import { Script } from './testing/script.ts';
 import type { WorldOptions } from './world-node.ts';
 
@@ -198,5 +199,33 @@ describe('a refusal that goes out at once while an entry of another key has not 
     held.stop();
     held.deliver();
     script.until('the put is acknowledged', () => put.result !== null);
+  });
+});
+
+describe('a node that becomes control leader with a closed connection that has healed since, and was not told yet', () => {
+  it('looks at the other end again before it takes it for gone', () => {
+    const script = new Script({ nodeCount: 5, rf: 2, controlAt: 'n5' });
+    const { world } = script;
+    script.put('a', '1');
+    const primary = script.primary();
+    const { term } = script.partition();
+    const leader = controlLeader(world)?.identity().nodeId as NodeId;
+    expect(leader).not.toBe(primary);
+    const others = [...world.nodes.keys()].filter((id) => id !== primary && id !== leader);
+    for (const id of others) {
+      world.cut(id, primary);
+      world.cut(primary, id);
+      world.link(id, primary, false);
+    }
+    script.run(300);
+    world.healAll();
+    script.run(200);
+    world.kill(leader);
+    script.until('another leads', () => ![null, leader].includes(controlLeader(world)?.identity().nodeId ?? null));
+    // The primary itself has no closed connection to itself.
+    expect(controlLeader(world)?.identity().nodeId).not.toBe(primary);
+    script.run(2_000);
+    expect(script.partition()).toMatchObject({ term, primary: { nodeId: primary } });
+    expect(script.get('a')).toBe('1');
   });
 });

@@ -64,7 +64,22 @@ export class FailureDetector {
     this.watched.set(nodeId, { lastHeardMs: nowMs, linkDownMs: null, lookNonce: 0 });
   }
 
-  /** This node became leader, or stood still: silence before now proves nothing (closed connections still do). */
+  /**
+   * This node became leader: a connection that closed before may have been the fault of its own side, and a network that heals tells of it
+   * late. Every such node is to be looked at once more. Returns the looks to send now.
+   */
+  lookAgain(nowMs: number): { readonly nodeId: NodeId; readonly nonce: number }[] {
+    const looks: { nodeId: NodeId; nonce: number }[] = [];
+    for (const [nodeId, watched] of this.watched) {
+      if (watched.linkDownMs === null) continue;
+      watched.linkDownMs = nowMs;
+      watched.lookNonce = this.nextNonce++;
+      looks.push({ nodeId, nonce: watched.lookNonce });
+    }
+    return looks;
+  }
+
+  /** This node became leader, or stood still: silence before now proves nothing. */
   forgiveSilence(nodeIds: readonly NodeId[], nowMs: number): void {
     for (const nodeId of nodeIds) this.watch(nodeId, nowMs).lastHeardMs = nowMs;
   }

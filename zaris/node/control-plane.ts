@@ -257,6 +257,7 @@ export class ControlPlane {
         this.state.nodes.map((node) => node.nodeId),
         nowMs,
       );
+      for (const { nodeId, nonce } of this.detector.lookAgain(nowMs)) this.outbox.send(nodeId, { kind: 'look', nonce });
       this.outbox.notice('info', 'control-leader', { nodeId: this.options.nodeId, raftTerm: this.raft.raftTerm });
     }
     this.wasLeader = isLeader;
