@@ -65,8 +65,8 @@ export class FailureDetector {
   }
 
   /**
-   * This node became leader: a connection that closed before may have been the fault of its own side, and a network that heals tells of it
-   * late. Every such node is to be looked at once more. Returns the looks to send now.
+   * This node became leader, or stood still: a connection that closed before may have been the fault of its own side, and a network that
+   * heals tells of it late. Every such node is to be looked at once more. Returns the looks to send now.
    */
   lookAgain(nowMs: number): { readonly nodeId: NodeId; readonly nonce: number }[] {
     const looks: { nodeId: NodeId; nonce: number }[] = [];
@@ -82,11 +82,6 @@ export class FailureDetector {
   /** This node became leader, or stood still: silence before now proves nothing. */
   forgiveSilence(nodeIds: readonly NodeId[], nowMs: number): void {
     for (const nodeId of nodeIds) this.watch(nodeId, nowMs).lastHeardMs = nowMs;
-  }
-
-  /** Open looks start again after this node stood still. */
-  forgiveLooks(nowMs: number): void {
-    for (const watched of this.watched.values()) if (watched.linkDownMs !== null) watched.linkDownMs = nowMs;
   }
 
   isGone(nodeId: NodeId, nowMs: number): boolean {

@@ -143,6 +143,11 @@ export class ControlPlane {
     if (nonce !== null) this.outbox.send(nodeId, { kind: 'look', nonce });
   }
 
+  /** What was told of connections before is taken as old news. */
+  private lookAgain(nowMs: number): void {
+    for (const { nodeId, nonce } of this.detector.lookAgain(nowMs)) this.outbox.send(nodeId, { kind: 'look', nonce });
+  }
+
   onLinkUp(nodeId: NodeId, nowMs: number): void {
     this.isDirty = true;
     this.raft.linkUp(nodeId, nowMs);
@@ -204,7 +209,7 @@ export class ControlPlane {
       this.state.nodes.map((node) => node.nodeId),
       nowMs,
     );
-    this.detector.forgiveLooks(nowMs);
+    this.lookAgain(nowMs);
   }
 
   get nextDeadlineMs(): number {
@@ -257,7 +262,7 @@ export class ControlPlane {
         this.state.nodes.map((node) => node.nodeId),
         nowMs,
       );
-      for (const { nodeId, nonce } of this.detector.lookAgain(nowMs)) this.outbox.send(nodeId, { kind: 'look', nonce });
+      this.lookAgain(nowMs);
       this.outbox.notice('info', 'control-leader', { nodeId: this.options.nodeId, raftTerm: this.raft.raftTerm });
     }
     this.wasLeader = isLeader;
