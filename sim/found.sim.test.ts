@@ -229,3 +229,32 @@ describe('a node that becomes control leader with a closed connection that has h
     expect(script.get('a')).toBe('1');
   });
 });
+
+describe('a node that is asked to stop just after it took a partition over', () => {
+  it('hands it back, and does not first drop the copy that the map no longer asks for', () => {
+    const script = new Script({ nodeCount: 2, rf: 1, partitionCount: 16 });
+    const { world } = script;
+    const joiner = asNodeId('n3');
+    const keys = Array.from({ length: 40 }, (_, index) => `key ${index}`);
+    for (const key of keys) script.put(key, key);
+    world.addNode(joiner);
+    world.start(joiner);
+    script.until('it is registered', () => script.view().nodes.some(({ nodeId }) => nodeId === joiner));
+    rebalance(script, []);
+    const takenOver = (): boolean =>
+      script
+        .view()
+        .partitions.some(
+          ({ primary, serving, inSync }) => primary?.nodeId === joiner && serving && inSync.length === 2,
+        );
+    script.until('it leads, and the old copy still counts', takenOver);
+    world.shutdown(joiner);
+    script.until('it has ended', () => world.node(joiner).running === null);
+    script.run(2_000);
+    for (const { health, primary } of script.view().partitions) {
+      expect(health).not.toBe('Lost');
+      expect(primary?.nodeId).not.toBe(joiner);
+    }
+    for (const key of keys) expect(script.get(key)).toBe(key);
+  });
+});

@@ -140,9 +140,13 @@ export class InSyncKeeper {
     host.propose({ kind: 'expand', partition, expectEpoch: joiner.epoch, member: joiner.member });
   }
 
-  /** Copies that the map no longer asks for go last, once everybody it asks for is in sync. */
+  /**
+   * Copies that the map no longer asks for go last, once everybody it asks for is in sync. Not by somebody who is about to leave: what is
+   * surplus by the map may be the only copy that stays.
+   */
   private dropSurplus(runtime: PartitionRuntime, nowMs: number): void {
     const { host, partition } = this.replica;
+    if (host.draining) return;
     const { replicas } = host.placement(partition);
     const surplus = runtime.inSync.find(
       (member) => !replicas.includes(member.nodeId) && !sameMember(member, host.self),
