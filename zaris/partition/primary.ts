@@ -48,7 +48,8 @@ export class Primary {
   constructor(replica: Replica, term: Term, nowMs: number) {
     this.replica = replica;
     this.term = term;
-    replica.adoptTerm(term);
+    // Assigned in the past: a primary of a later term has spoken to this copy already, before this node heard of the assignment.
+    this.isDeposed = !replica.adoptTerm(term);
     this.desk = new RequestDesk(this);
     this.promotion = new Promotion(replica, term, nowMs);
     this.advancePromotion(nowMs);
@@ -114,7 +115,7 @@ export class Primary {
 
   /** When it wants a tick, apart from the regular one with each beat. */
   get wakeMs(): number {
-    return this.replicator === null ? this.promotion.wakeMs : Number.POSITIVE_INFINITY;
+    return this.replicator === null && !this.isDeposed ? this.promotion.wakeMs : Number.POSITIVE_INFINITY;
   }
 
   get deposed(): boolean {
@@ -126,6 +127,8 @@ export class Primary {
   }
 
   private advancePromotion(nowMs: number): void {
+    // Its log may follow another primary by now.
+    if (this.isDeposed) return;
     this.promotion.advance(nowMs);
     if (!this.promotion.isReady) return;
     const { host, partition, log, commitSeq } = this.replica;

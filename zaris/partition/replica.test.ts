@@ -4,6 +4,7 @@ import type { Entry } from '../model/entry.ts';
 import { type Member, epoch, incarnation, nodeId, partitionId, seq, term } from '../model/ids.ts';
 import type { AppendMessage, SnapshotChunkMessage } from '../model/peer-wire.ts';
 import type { Outgoing, ReplicaHost } from './host.ts';
+import { Primary } from './primary.ts';
 import { Replica } from './replica.ts';
 import { Replicator } from './replicator.ts';
 import { soundRules } from './rules.ts';
@@ -195,5 +196,46 @@ describe('what a replica asserts', () => {
       'version of a key goes back',
     );
     expect(() => store.apply(entry(7, 5), 0)).toThrow('applied out of order');
+  });
+});
+
+describe('a primary of the past, on a copy that follows a later one already', () => {
+  const follow = (replica: Replica): void =>
+    replica.onAppend(member('n3'), append({ term: term(17), entries: [entry(1, 17)] }), 0);
+
+  it('assigned when its time is over: it logs nothing, and wants no ticks', () => {
+    // Alone in the set, it would be ready to serve at once.
+    const replica = new Replica(partitionId(0), hostWith([primary], primary));
+    follow(replica);
+    const late = new Primary(replica, term(5), 10_000);
+    late.onRuntime(10_001);
+    late.tick(10_002);
+    expect(late.deposed).toBe(true);
+    expect(late.wakeMs).toBe(Infinity);
+    expect(replica.log.last).toEqual({ term: 17, seq: 1 });
+    expect(replica.term).toBe(17);
+  });
+
+  it('deposed before it could prove possession: answers that come after that change nothing', () => {
+    const host = hostWith([primary, self], primary);
+    const replica = new Replica(partitionId(0), host);
+    const old = new Primary(replica, term(5), 10_000);
+    expect(host.sent.map(({ message }) => message.kind)).toEqual(['possession-query']);
+    old.depose('a later term was seen');
+    follow(replica);
+    const answer = {
+      kind: 'possession-answer',
+      from: self.incarnation,
+      to: primary.incarnation,
+      partition: partitionId(0),
+      term: term(5),
+      lastTerm: term(0),
+      lastSeq: seq(0),
+      keyCount: 0,
+    } as const;
+    old.onPossessionAnswer(self, answer, 10_001);
+    old.onRuntime(10_002);
+    expect(replica.log.last).toEqual({ term: 17, seq: 1 });
+    expect(old.wakeMs).toBe(Infinity);
   });
 });
