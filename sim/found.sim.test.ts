@@ -258,3 +258,30 @@ describe('a node that is asked to stop just after it took a partition over', () 
     for (const key of keys) expect(script.get(key)).toBe(key);
   });
 });
+
+describe('an answer that names the position of a partition, from a primary that has not committed yet what it inherited', () => {
+  it.each(['get', 'delete'] as const)('%s: waits until it has: the old primary had named a later one', (kind) => {
+    const script = new Script({ nodeCount: 3, rf: 3 });
+    const { world } = script;
+    script.put('a', '1');
+    script.run(500);
+    const old = script.primary();
+    // The followers hold it, and have not heard that it is committed.
+    script.put('b', '1');
+    const named = script.do({ kind: 'get', key: 'missing' }).answer?.version?.seq ?? Infinity;
+    const held = script.hold((from, _to, message) => message.kind === 'append' && from !== old);
+    world.kill(old);
+    script.untilAnotherLeads(old);
+    expect(script.copy(script.primary())?.commitSeq).toBeLessThan(named);
+    const asked = script.call(
+      kind === 'get' ? { kind, key: 'missing' } : { kind: 'mutate', mutation: { kind, key: 'missing' } },
+    );
+    script.run(300);
+    expect(asked.result).toBeNull();
+    held.stop();
+    held.deliver();
+    script.until('it is answered', () => asked.result !== null);
+    expect(asked.result?.status).toBe('NotFound');
+    expect(asked.result?.answer?.version?.seq).toBeGreaterThanOrEqual(named);
+  });
+});

@@ -104,7 +104,11 @@ export class PendingOverlay {
   private readonly clients = new Map<string, PendingClient>();
   /** Keys with an uncommitted entry inherited from an older term → the last of these. */
   private readonly inherited = new Map<string, Seq>();
-  private lastInherited = 0;
+  /**
+   * End of what was inherited, of whatever kind; 0: nothing. Until this commits, a range may lack an acknowledged key, and an older primary
+   * may have named a later position than the committed one.
+   */
+  inheritedEnd = 0;
 
   key(key: string): PendingItem | undefined {
     return this.keys.get(key);
@@ -123,18 +127,13 @@ export class PendingOverlay {
     return this.inherited.size === 0 ? 0 : (this.inherited.get(key) ?? 0);
   }
 
-  /** The same for a scan: until this commits, a range may lack an acknowledged key. */
-  get inheritedUpTo(): number {
-    return this.inherited.size === 0 ? 0 : this.lastInherited;
-  }
-
   add(entry: Entry, isInherited: boolean): void {
     const { effect, once, seq } = entry;
+    if (isInherited) this.inheritedEnd = seq;
     if (effect.kind === 'put') this.keys.set(effect.key, { seq, value: effect.value, version: entryVersion(entry) });
     else if (effect.kind === 'delete') this.keys.set(effect.key, { seq, value: null, version: entryVersion(entry) });
     if (isInherited && (effect.kind === 'put' || effect.kind === 'delete')) {
       this.inherited.set(effect.key, seq);
-      this.lastInherited = seq;
     }
     if (once === undefined) return;
     let client = this.clients.get(once.clientId);
@@ -169,6 +168,6 @@ export class PendingOverlay {
     this.keys.clear();
     this.clients.clear();
     this.inherited.clear();
-    this.lastInherited = 0;
+    this.inheritedEnd = 0;
   }
 }

@@ -87,7 +87,10 @@ export class RequestDesk {
 
   private read(connection: number, request: Read, sinceMs: number, nowMs: number): void {
     const { overlay, replica } = this.primary;
-    const inherited = request.op === 'get' ? overlay.inheritedSeq(request.key) : overlay.inheritedUpTo;
+    // What names a value waits for entries of its key; what names the position of the whole partition waits for all of them: an older
+    // primary may have named any of these positions already.
+    const namesValue = request.op === 'get' && replica.store.get(request.key) !== undefined;
+    const inherited = namesValue ? overlay.inheritedSeq(request.key) : overlay.inheritedEnd;
     if (inherited > replica.commitSeq) {
       this.behindInherited.push({ upTo: inherited, connection, request, sinceMs });
       return;
@@ -173,8 +176,9 @@ export class RequestDesk {
         // logged, so that it is true when given and an earlier attempt still in flight can no longer run.
         const { result } = judgement;
         const plain = overlaid === undefined && request.attempt === 1 && this.primary.leaseHeld(nowMs);
-        if (plain) {
-          // Judged against what is committed: a position beyond it would be ahead of the reads that follow.
+        if (plain && overlay.inheritedEnd <= replica.commitSeq) {
+          // Judged against what is committed: a position beyond it would be ahead of the reads that follow, and one before what was
+          // inherited behind what an older primary has named.
           const committed = judgeMutation(mutation, this.current(mutation.key), replica.store.applied);
           host.reply(connection, this.settledAnswer(id, committed.kind === 'refusal' ? committed.result : result));
           return;
