@@ -105,6 +105,19 @@ describe('PeerLink', () => {
     expect(new Set(numbers).size).toBe(numbers.length);
   });
 
+  it('dials a peer that is down at once to look at it, and drops what else is for it', async () => {
+    const peer = new FakePeer();
+    const { link, told } = await peer.link();
+    for (const socket of peer.sockets) socket.destroy();
+    await until(() => told.includes('down'));
+    link.send(register('0'));
+    link.send({ kind: 'look', nonce: 7 });
+    link.flush();
+    await until(() => peer.messages.length > 0);
+    expect(peer.messages).toEqual([{ kind: 'look', nonce: 7 }]);
+    expect(told).toEqual(['up', 'down', 'up']);
+  });
+
   it('leaves a silent peer and dials again, without calling it down', async () => {
     const peer = new FakePeer();
     const { link, told, clock } = await peer.link();

@@ -75,10 +75,15 @@ export class PeerLink {
   /** Hands this turn's messages to the socket in one write. */
   flush(): void {
     if (this.outgoing.length === 0) return;
-    const frames = encodePeerMessages(this.outgoing);
+    let messages = this.outgoing;
     this.outgoing = [];
-    if (this.state !== 'ready' && this.told === 'down') return;
-    for (const frame of frames) {
+    if (this.state !== 'ready' && this.told === 'down') {
+      // For a peer that is down only the question whether it is: it is dialled for that at once, or a living one could not answer in time.
+      messages = messages.filter(({ kind }) => kind === 'look');
+      if (messages.length === 0) return;
+      this.dialNow();
+    }
+    for (const frame of encodePeerMessages(messages)) {
       this.held.push(frame);
       this.heldBytes += frame.byteLength;
     }
@@ -100,6 +105,12 @@ export class PeerLink {
     if (isBatch) socket.uncork();
     for (let index = 0; index < written; index++) this.heldBytes -= (held[index] as Uint8Array).byteLength;
     this.held = written === held.length ? [] : held.slice(written);
+  }
+
+  private dialNow(): void {
+    if (this.redial === null) return;
+    clearTimeout(this.redial);
+    this.dial();
   }
 
   private dial(): void {
