@@ -33,7 +33,7 @@ export const defaultControlTimings: ControlTimings = {
   // A killed leader is noticed by its closed connections; this is for silence, and a busy host is silent now and then.
   electionTimeoutMs: 1_500,
   heartbeatMs: 100,
-  snapshotEvery: 500,
+  snapshotEvery: 2_000,
   shutdownMs: 10_000,
   stallMs: 600,
   maxVoters: 5,
