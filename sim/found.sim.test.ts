@@ -9,6 +9,7 @@ import {
   incarnation as asIncarnation,
   type NodeId,
   nodeId as asNodeId,
+  partitionId,
   term as asTerm,
 } from '../zaris/model/ids.ts';
 import type { PeerMessage } from '../zaris/model/peer-wire.ts';
@@ -283,5 +284,49 @@ describe('an answer that names the position of a partition, from a primary that 
     script.until('it is answered', () => asked.result !== null);
     expect(asked.result?.status).toBe('NotFound');
     expect(asked.result?.answer?.version?.seq).toBeGreaterThanOrEqual(named);
+  });
+});
+
+describe('a primary that follows a later one before it has heard from control that it was deposed', () => {
+  it('sends its old followers nothing: they would commit entries of the old term by the commit index of the new one', () => {
+    const script = new Script({ nodeCount: 5, rf: 5, minInSync: 2, controlAt: 'n5' });
+    const { world } = script;
+    script.put('a', '1');
+    script.run(500);
+    const old = script.primary();
+    const follower = script.replicas().find((id) => id !== script.view().controlLeader) as NodeId;
+    const others = [...world.nodes.keys()].filter((id) => id !== old && id !== follower);
+    const deaf = script.hold((_from, to, message) => message.kind === 'raft' && (to === old || to === follower));
+    for (const left of [old, follower])
+      for (const right of others) {
+        world.cut(left, right);
+        world.cut(right, left);
+      }
+    // Logged by the old primary and its follower, and committed by nobody.
+    script.call({ kind: 'mutate', mutation: { kind: 'put', key: 'b', value: '2' } });
+    const end = (script.copy(old)?.lastSeq ?? 0) + 1;
+    script.until('the follower holds it', () => script.copy(follower)?.lastSeq === end);
+    expect(script.copy(follower)?.commitSeq).toBeLessThan(end);
+    for (const id of [old, follower]) for (const other of others) world.link(other, id, false);
+    script.untilAnotherLeads(old);
+    const next = script.primary();
+    script.until('it has committed others in its place', () => (script.copy(next)?.commitSeq ?? 0) >= end);
+    for (const other of others) {
+      world.heal(other, old);
+      world.heal(old, other);
+      world.link(other, old, true);
+    }
+    script.until('the old one follows it', () => (script.copy(old)?.commitSeq ?? 0) >= end);
+    script.run(500);
+    const planesOf = (id: NodeId) => world.node(id).running?.node.planes.data;
+    expect(planesOf(old)?.primary(partitionId(0))?.deposed).toBe(true);
+    expect(script.copy(follower)?.commitSeq).toBeLessThan(end);
+    deaf.stop();
+    world.healAll();
+    for (const other of others) world.link(other, follower, true);
+    script.waitHealthy();
+    script.run(500);
+    const digests = [...world.nodes.keys()].map((id) => planesOf(id)?.replica(partitionId(0))?.store.digest);
+    expect(new Set(digests).size).toBe(1);
   });
 });

@@ -332,6 +332,10 @@ export class Primary {
     if (this.isDeposed) return;
     this.isDeposed = true;
     this.handoff = null;
+    // Nobody follows it any more, whatever of theirs is still on its way. Its copy follows a later primary: beats and appends of the old
+    // term would carry that one's commit index and entries to members that still hold other ones.
+    this.replicator = null;
+    this.keeper = null;
     this.desk.refuseAll(why);
   }
 }
