@@ -10,7 +10,7 @@ import type { Completion } from '../workloads/port.ts';
 import { completionOf } from '../harness/systems/zaris-completions.ts';
 import { operationResult } from '../zaris/client/result.ts';
 import type { CopyReport } from '../zaris/model/client-wire.ts';
-import { type Member, type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
+import { type NodeId, type PartitionId, partitionId } from '../zaris/model/ids.ts';
 import { partitionOf } from '../zaris/model/segments.ts';
 import type { DataPlane } from '../zaris/node/data-plane.ts';
 import type { Replica } from '../zaris/partition/replica.ts';
@@ -139,22 +139,17 @@ const replicaOf = (run: SimRun, id: NodeId, partition: PartitionId): Replica | u
 };
 
 /**
- * What the partition's primary has committed; null where the node that leads by the control state does not itself say so. Restarted before
- * anybody noticed, it is empty, knows of nothing committed, and would make every gap look complete.
+ * What the partition's primary has committed by now, and in which term it leads; null where the node that leads by the control state
+ * does not itself say so. Restarted before anybody noticed, it is empty, knows of nothing committed, and would make every gap look complete.
  */
-function seqOf(run: SimRun, primary: Member | null, partition: PartitionId): number | null {
-  const data = primary === null ? null : dataOf(run, primary.nodeId);
-  return data?.primary(partition)?.replica.commitSeq ?? null;
-}
-
-/** What the partition's primary has committed by now, and in which term it leads; null where nobody can say. */
 export function committedIn(
   run: SimRun,
   partition: PartitionId,
 ): { readonly term: number; readonly seq: number } | null {
   const runtime = controlLeader(run.world)?.planes.control.state.runtime(partition);
-  const seq = runtime === undefined ? null : seqOf(run, runtime.primary, partition);
-  return runtime === undefined || seq === null ? null : { term: runtime.term, seq };
+  if (runtime === undefined || runtime.primary === null) return null;
+  const primary = dataOf(run, runtime.primary.nodeId)?.primary(partition);
+  return primary === undefined ? null : { term: runtime.term, seq: primary.replica.commitSeq };
 }
 
 const committedSeq = (run: SimRun, partition: PartitionId): number | null => committedIn(run, partition)?.seq ?? null;

@@ -1,5 +1,6 @@
 /** All invariant checkers as one observer of the world; works out once per step what moved. */
 import type { NodeId, PartitionId } from '../../zaris/model/ids.ts';
+import { beatAckWidth, beatWidth } from '../../zaris/model/peer-wire.ts';
 import type { Effect, NodeEvent, Notice } from '../../zaris/node/contract.ts';
 import type { Replica } from '../../zaris/partition/replica.ts';
 import type { DataPlane } from '../../zaris/node/data-plane.ts';
@@ -49,9 +50,9 @@ function touchedBy(event: NodeEvent): Touched {
         case 'tail-answer':
           return event.message.partition;
         case 'beat':
-          return { partitions: event.message.partitions, width: 5 };
+          return { partitions: event.message.partitions, width: beatWidth };
         case 'beat-ack':
-          return { partitions: event.message.partitions, width: 3 };
+          return { partitions: event.message.partitions, width: beatAckWidth };
         default:
           return 'none';
       }
@@ -68,6 +69,7 @@ export class Checkers {
   private readonly movers: readonly Checker[];
   private readonly judges: readonly Checker[];
   private readonly steppers: readonly Checker[];
+  /** Made anew for every event it would be a tenth of what a run allocates. */
   private step: { -readonly [Name in keyof Stepped]: Stepped[Name] } | null = null;
   /** By the node's place. */
   private readonly watches: (Watch | undefined)[] = [];
@@ -97,10 +99,10 @@ export class Checkers {
     const { state } = control;
     const stateMoved = watch.revision !== state.revision;
     watch.revision = state.revision;
-    const step =
-      this.step === null ? (this.step = { node, event, effects, state, stateMoved, processName: '' }) : this.step;
+    const { processName } = watch;
+    const step = (this.step ??= { node, processName, state, event, effects, stateMoved });
     step.node = node;
-    step.processName = watch.processName;
+    step.processName = processName;
     step.state = state;
     step.event = event;
     step.effects = effects;
@@ -132,19 +134,16 @@ export class Checkers {
     const touched = step.stateMoved ? 'all' : touchedBy(step.event);
     if (touched === 'none') return;
     if (touched === 'all') for (const replica of data.copies()) this.lookAt(step, watch, replica);
-    else if (typeof touched === 'number') this.lookAtOne(step, watch, data.replica(touched));
+    else if (typeof touched === 'number') this.lookAt(step, watch, data.replica(touched));
     else {
       const { partitions, width } = touched;
       for (let index = 0; index < partitions.length; index += width)
-        this.lookAtOne(step, watch, data.replica(partitions[index] as PartitionId));
+        this.lookAt(step, watch, data.replica(partitions[index] as PartitionId));
     }
   }
 
-  private lookAtOne(step: Stepped, watch: Watch, replica: Replica | undefined): void {
-    if (replica !== undefined) this.lookAt(step, watch, replica);
-  }
-
-  private lookAt(step: Stepped, { copies }: Watch, replica: Replica): void {
+  private lookAt(step: Stepped, { copies }: Watch, replica: Replica | undefined): void {
+    if (replica === undefined) return;
     const { partition } = replica;
     const mark = copies[partition];
     const { commitSeq, term, dataLossNumber } = replica;

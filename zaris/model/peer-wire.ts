@@ -88,6 +88,10 @@ export interface AppendAckMessage extends Ends {
   readonly seq: Seq;
 }
 
+/** Numbers for each partition in a beat, and in its answer. */
+export const beatWidth = 5;
+export const beatAckWidth = 3;
+
 /** One beat for all partitions that the sender leads and the receiver holds: flat pentads partition, term, commit seq, digest seq, digest. */
 export interface BeatMessage extends Ends {
   readonly kind: 'beat';

@@ -18,13 +18,15 @@ import {
   memberName,
   sameMember,
 } from '../model/ids.ts';
-import type {
-  BeatAckMessage,
-  BeatMessage,
-  DataMessage,
-  PeerMessage,
-  ProposeMessage,
-  TermsAnswerMessage,
+import {
+  type BeatAckMessage,
+  beatAckWidth,
+  type BeatMessage,
+  beatWidth,
+  type DataMessage,
+  type PeerMessage,
+  type ProposeMessage,
+  type TermsAnswerMessage,
 } from '../model/peer-wire.ts';
 import { present, unreachable } from '../../lib/assert.ts';
 import type { Outgoing, ReplicaHost } from '../partition/host.ts';
@@ -269,7 +271,7 @@ export class DataPlane implements ReplicaHost {
     if (sender === null) return;
     const answers: number[] = [];
     const { partitions } = message;
-    for (let index = 0; index + 4 < partitions.length; index += 5) {
+    for (let index = 0; index + beatWidth <= partitions.length; index += beatWidth) {
       const partition = partitions[index] as PartitionId;
       const term = partitions[index + 1] as Term;
       const commitSeq = partitions[index + 2] as Seq;
@@ -288,7 +290,7 @@ export class DataPlane implements ReplicaHost {
     const sender = this.sender(from, message);
     if (sender === null) return;
     const { partitions } = message;
-    for (let index = 0; index + 2 < partitions.length; index += 3) {
+    for (let index = 0; index + beatAckWidth <= partitions.length; index += beatAckWidth) {
       const primary = this.primaries.get(partitions[index] as PartitionId);
       if (primary === undefined || primary.term !== partitions[index + 1]) continue;
       primary.onBeatAck(sender, message.sentAtMs, partitions[index + 2] as Seq, nowMs);

@@ -6,7 +6,7 @@ import type { Edge } from '../control/state.ts';
 import { memberName } from '../model/ids.ts';
 import type { Notice } from './contract.ts';
 
-/** Written once each. */
+/** Not put together for each notice: a restarted node tells thousands at once. */
 const names: Readonly<Record<Edge['name'], string>> = {
   promotion: 'edge-promotion',
   handoff: 'edge-handoff',
