@@ -101,6 +101,27 @@ describe('memory', () => {
     expect(isAllowed(status([one]), [], intent('kill', 'n1'))).toBe(true);
   });
 
+  it('a copy that the map no longer asks for does not count once all that it asks for are in sync: it is dropped at any moment', () => {
+    const moved = status([partition(0, ['n1', 'n3'], ['n1'])]);
+    expect(isAllowed(moved, [], intent('kill', 'n1'))).toBe(false);
+    expect(isAllowed(moved, [], intent('stop', 'n1'))).toBe(false);
+    expect(isAllowed(moved, [], intent('kill', 'n3'))).toBe(true);
+    const three = status([partition(0, ['n1', 'n2', 'n3'], ['n1', 'n2'])]);
+    expect(isAllowed(three, [], intent('kill', 'n1'))).toBe(true);
+    expect(isAllowed(three, [charged('kill', ['n2'], three)], intent('kill', 'n1'))).toBe(false);
+    expect(judge(three, [charged('kill', ['n2'], three)], intent('kill', 'n1'), nodeIds, strict)).toMatchObject({
+      reason: expect.stringContaining('no longer in the map: n3') as string,
+    });
+    // Beyond the cut, n3 may be dropped as well, and n2 is gone.
+    const cut = charged('isolate', ['n1'], three);
+    expect(isAllowed(three, [cut, charged('kill', ['n2'], three)], intent('kill', 'n1'))).toBe(false);
+  });
+
+  it('until then it stays, and counts', () => {
+    const moving = status([partition(0, ['n1', 'n3'], ['n1', 'n2'])]);
+    expect(isAllowed(moving, [], intent('kill', 'n1'))).toBe(true);
+  });
+
   it('what is paused or cut off does not count beside a kill: it may fall behind', () => {
     const two = status([partition(0, ['n1', 'n2'])]);
     expect(isAllowed(two, [charged('pause', ['n2'], two)], intent('kill', 'n1'), lax)).toBe(false);

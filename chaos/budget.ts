@@ -136,6 +136,17 @@ export function holders(partition: PartitionStatus): readonly string[] {
 }
 
 /**
+ * Holders that count as what is left. A copy that the map no longer asks for is dropped once all that it asks for are in sync, at any
+ * moment, also by a primary that does not know yet that one of those is gone.
+ */
+function staying(partition: PartitionStatus): readonly string[] {
+  const holding = holders(partition);
+  const { replicas, inSync } = partition;
+  if (!replicas.every((nodeId) => inSync.includes(nodeId))) return holding;
+  return holding.filter((nodeId) => replicas.includes(nodeId));
+}
+
+/**
  * The new incarnation is alive and in the set (or was relieved of the duty by a new map; that counts only once no set names it any
  * more: until then a surplus member that is gone would pass for a holder).
  */
@@ -261,16 +272,18 @@ export function judge(
   for (const partition of status.partitions) {
     const holding = holders(partition);
     if (!holding.some((nodeId) => touches.has(nodeId))) continue;
-    const bare = bareSide(partition, account, status.minInSync);
+    const stay = staying(partition);
+    const bare =
+      bareSide(partition, holding, account, status.minInSync) ?? bareSide(partition, stay, account, status.minInSync);
     if (bare !== null) {
       return denied(
         `partition ${partition.partition} may be left to ${bare.join(', ')} by a cut, and they would be taken (holders: ${holding.join(', ')})`,
       );
     }
-    if (holding.some((nodeId) => !account.destroyed.has(nodeId) && !account.dropped.has(nodeId))) continue;
+    if (stay.some((nodeId) => !account.destroyed.has(nodeId) && !account.dropped.has(nodeId))) continue;
     if (holding.some((nodeId) => account.destroyed.has(nodeId))) {
       return denied(
-        `partition ${partition.partition} would keep no copy outside open faults (holders: ${holding.join(', ')})`,
+        `partition ${partition.partition} would keep no copy outside open faults (holders: ${holding.join(', ')}${surplusText(holding, stay)})`,
       );
     }
     const stalls = holding.every((nodeId) => account.silent.has(nodeId));
@@ -289,12 +302,16 @@ export function judge(
 }
 
 /**
- * A group of holders that a cut may leave as the whole in-sync set although all of it is destroyed; null when there is none. With the
+ * A group of these holders that a cut may leave as the whole in-sync set although all of it is destroyed; null when there is none. With the
  * primary on the marked side either group may end alone: its own by dropping the others, the others by replacing it. A group
  * below `minInSync` is no danger while all of the others live: the last of them that it drops becomes eligible.
  */
-function bareSide(partition: PartitionStatus, account: Account, minInSync: number): readonly string[] | null {
-  const holding = holders(partition);
+function bareSide(
+  partition: PartitionStatus,
+  holding: readonly string[],
+  account: Account,
+  minInSync: number,
+): readonly string[] | null {
   const isDestroyed = (nodeId: string): boolean => account.destroyed.has(nodeId);
   if (!holding.some(isDestroyed)) return null;
   for (const side of account.sides) {
@@ -310,6 +327,11 @@ function bareSide(partition: PartitionStatus, account: Account, minInSync: numbe
     }
   }
   return null;
+}
+
+function surplusText(holding: readonly string[], stay: readonly string[]): string {
+  const surplus = holding.filter((nodeId) => !stay.includes(nodeId));
+  return surplus.length === 0 ? '' : `; no longer in the map: ${surplus.join(', ')}`;
 }
 
 const denied = (reason: string): Judgement => ({ kind: 'denied', reason });
