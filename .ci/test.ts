@@ -56,7 +56,7 @@ function staticChecks(): void {
   const steps: [string, string[]][] = [
     ['type check', ['tsc', '-p', '.', '--noEmit']],
     ['type check of the report page', ['tsc', '-p', 'harness/report/browser', '--noEmit']],
-    ['lint, with the import table and the purity of the cores', ['oxlint', '--type-aware', '--quiet']],
+    ['lint, with the import table and the purity of the cores', ['oxlint', '--type-aware', '--deny-warnings']],
     ['format', ['oxfmt', '--check']],
     ['unused files, exports and packages', ['knip']],
   ];

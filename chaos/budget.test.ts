@@ -55,7 +55,7 @@ const whole = status([
   partition(2, ['n3', 'n4', 'n5']),
 ]);
 const charged = (name: FaultName, targets: string[], at: SystemStatus = whole): Charge =>
-  chargeFor(`${name}`, intent(name, ...targets), at, nodeIds);
+  chargeFor(name, intent(name, ...targets), at, nodeIds);
 const healed = (charge: Charge, atMs: number): Charge => ({ ...charge, healVerifiedAtMs: atMs });
 const isAllowed = (at: SystemStatus, charges: readonly Charge[], what: Intent, policy = strict): boolean =>
   judge(at, charges, what, nodeIds, policy).kind === 'allowed';

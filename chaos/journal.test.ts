@@ -61,7 +61,7 @@ describe('the summary', () => {
         ...story('a', 0, planned, injecting, injected, confirmed, healing, healed, verified),
         ...story('b', 5_000, planned, injecting, injected, unconfirmed, healing, healed, verified),
         ...story('c', 9_000, planned, { step: 'skipped', reason: 'no status' }),
-        ...story('d', 9_000, { ...planned, fault: { kind: 'pause' } } as FaultStep),
+        ...story('d', 9_000, { ...planned, fault: { kind: 'pause' } }),
       ]),
     );
     expect(summary).toMatchObject({
@@ -85,7 +85,7 @@ describe('the summary', () => {
     const hurt: FaultStep = {
       ...injecting,
       surroundings: { ...injecting.surroundings, unhealthyPartitions: 2 },
-    } as FaultStep;
+    };
     const summary = summarize(
       storiesOf([
         ...story('a', 0, planned, injecting, injected, confirmed, healing, healed, verified),

@@ -329,7 +329,7 @@ function build(argv: readonly string[], version: string, choose: (command: Comma
     .wrap(helpColumns)
     .exitProcess(false)
     .showHelpOnFail(false)
-    .fail(usageFailure(usageSentence)) as Argv;
+    .fail(usageFailure(usageSentence));
 }
 
 interface VerifyOptions {

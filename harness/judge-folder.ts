@@ -33,7 +33,7 @@ export function judgeFolder(folder: string, colour: boolean, write = true): Judg
           contract?: { lossNeeds?: string };
         }
       | undefined;
-    const durationMs = Number((reader.meta('settings') as { durationMs?: number } | undefined)?.durationMs ?? 0);
+    const durationMs = (reader.meta('settings') as { durationMs?: number } | undefined)?.durationMs ?? 0;
     const settings = reader.meta('settings') as
       | { beyondBudget?: boolean; contract?: string; evidence?: { minAckedPerFault?: number | null } }
       | undefined;

@@ -59,6 +59,7 @@ describe('FrameReader', () => {
     let copied = 0;
     // eslint-disable-next-line typescript/unbound-method -- called with its `this` below
     const set = Uint8Array.prototype.set;
+    // eslint-disable-next-line no-extend-native -- counted for the length of this test
     Uint8Array.prototype.set = function (this: Uint8Array, source: ArrayLike<number>, offset?: number): void {
       copied += source.length;
       set.call(this, source, offset);
@@ -69,6 +70,7 @@ describe('FrameReader', () => {
         got += reader.push(stream.subarray(offset, offset + 1000)).length;
       }
     } finally {
+      // eslint-disable-next-line no-extend-native -- as it was
       Uint8Array.prototype.set = set;
     }
     expect(got).toBe(1);

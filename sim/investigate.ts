@@ -8,6 +8,7 @@ import type { BrokenStore } from './broken/store.ts';
 import type { Counterexample } from './counterexample.ts';
 import { outcomeOf } from './outcome.ts';
 import type { SimResult } from './job.ts';
+import { SimOptionError } from './options.ts';
 import { runSim } from './run-seed.ts';
 import { catchOf } from './selftest.ts';
 import { type Candidate, shrink, type Shrunk } from './shrink.ts';
@@ -43,13 +44,17 @@ export interface ShrinkRequest {
   readonly print: (line: string) => void;
 }
 
-/** Reduces a failing run. Throws where it does not fail. */
+/** Reduces a failing run. Rejects with SimOptionError where it does not fail. */
 export async function shrinkFailure(request: ShrinkRequest): Promise<Shrunk & { readonly failure: string }> {
   const { first, store, print } = request;
   const play = (candidate: Candidate): Promise<SimResult> =>
     runSim({ ...candidate, checkers: store === undefined, ...(store === undefined ? {} : { store }) });
-  const failure = failureOf(await play(first), store);
-  if (failure === null) throw new Error('the run does not fail, so there is nothing to reduce');
+  const result = await play(first);
+  const failure = failureOf(result, store);
+  if (failure === null) {
+    const end = store === undefined ? `does not fail (${outcomeOf(result).kind})` : 'does not catch that store';
+    throw new SimOptionError(`Seed ${first.seed} ${end} with these options, so there is nothing to reduce.`);
+  }
   const fails = async (candidate: Candidate): Promise<number | null> => {
     try {
       const result = await play(candidate);

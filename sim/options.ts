@@ -147,7 +147,7 @@ export function drawOptions(seed: number, pins: Pins = {}): SimOptions {
   const root = new Prng(seed).fork('swarm');
   const drawn: Record<string, unknown> = {};
   for (const name of optionNames) {
-    const value = (draws[name] as Draw<OptionName>)(root.fork(name), drawn as Partial<SimOptions>);
+    const value = (draws[name] as Draw<OptionName>)(root.fork(name), drawn);
     const pin = pins[name];
     drawn[name] = pin === undefined ? value : parsePin(name, pin, typeof value);
   }

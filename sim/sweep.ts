@@ -85,9 +85,11 @@ export async function sweep(options: SweepOptions): Promise<SweepTotals> {
     failures: [],
     coverage: new Coverage(),
   };
-  const tasks = options.seeds
-    .map((seed, index): SweepTask => ({ seed, pins: options.pins, isTwice: index % twiceEvery === 0 }))
-    [Symbol.iterator]();
+  const tasks = options.seeds.values().map((seed, index): SweepTask => ({
+    seed,
+    pins: options.pins,
+    isTwice: index % twiceEvery === 0,
+  }));
   const next = (): SweepTask | null => {
     if (options.interrupted?.aborted === true || (options.stopAtFirst && totals.failures.length > 0)) return null;
     const step = tasks.next();

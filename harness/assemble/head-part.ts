@@ -31,7 +31,7 @@ interface Facts {
   };
 }
 
-export const factsOf = (meta: Meta): Facts => (meta('facts') ?? {}) as Facts;
+export const factsOf = (meta: Meta): Facts => meta('facts') ?? {};
 export const settingsOf = (meta: Meta): StoredSettings => (meta('settings') ?? {}) as StoredSettings;
 
 /** A stored value as text; nothing for null. */

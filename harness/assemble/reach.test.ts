@@ -12,17 +12,16 @@ const fault: Fault = {
   outcome: 'confirmed',
   stages: { plannedMs: 0, injectedMs: 5_000, confirmedMs: 5_050, healedMs: 9_000, healVerifiedMs: 9_100 },
 };
-const change = (atMs: number, node: string | null): EpochChangeRow =>
-  ({
-    atNs: atMs * 1e6,
-    partition: 0,
-    epoch: atMs,
-    term: 1,
-    node,
-    incarnation: 1,
-    health: 'Healthy',
-    kind: 'edge',
-  }) as EpochChangeRow;
+const change = (atMs: number, node: string | null): EpochChangeRow => ({
+  atNs: atMs * 1e6,
+  partition: 0,
+  epoch: atMs,
+  term: 1,
+  node,
+  incarnation: 1,
+  health: 'Healthy',
+  kind: 'edge',
+});
 
 function firstAcks(changes: readonly EpochChangeRow[]): number[] {
   const reach = new Reach([fault], changes);

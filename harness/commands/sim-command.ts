@@ -115,7 +115,7 @@ function pinsOf(options: {
 }
 
 function withoutDuration({ durationMs: _durationMs, ...rest }: Pins): Pins {
-  return rest as Pins;
+  return rest;
 }
 
 async function asUsage<T>(work: () => Promise<T>): Promise<T> {

@@ -110,7 +110,7 @@ export function sightingWords(sighting: Sighting): string {
 
 function acknowledgement(finding: Finding): string {
   const { operation, node, epoch, partition } = finding;
-  const subject = `${operation.f === 'read' ? 'Read' : `The ${visible(operation.f)}`}`;
+  const subject = operation.f === 'read' ? 'Read' : `The ${visible(operation.f)}`;
   if (operation.acknowledgedAtMs === null) {
     return `${subject} by session ${operation.session} was invoked at ${formatOffset(operation.invokedAtMs, true)} and never acknowledged`;
   }

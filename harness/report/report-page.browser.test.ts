@@ -80,13 +80,13 @@ describe.skipIf(missing)(
       expect(await page.locator('#detail').isHidden()).toBe(true);
     };
     const focused = (page: Page): Promise<string> =>
-      page.evaluate(
+      page.evaluate<string>(
         "document.activeElement.getAttribute('href') ?? (document.activeElement.id || document.activeElement.className)",
-      ) as Promise<string>;
+      );
     const span = (page: Page): Promise<string> => page.locator('.tools .span').innerText();
 
     const spilled = (page: Page): Promise<number> =>
-      page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth') as Promise<number>;
+      page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
     it.each(widths)('%s: from the first screen to a lost write and back', async (_, width) => {
       const page = await open(violated, width);
@@ -238,9 +238,7 @@ describe.skipIf(missing)(
       await expect.poll(() => page.locator('.legend b').first().innerText()).not.toBe('');
       await expect.poll(() => page.locator('.legend b').nth(2).innerText()).not.toBe('');
       const picture = (): Promise<string[]> =>
-        page.evaluate("[...document.querySelectorAll('.stack canvas')].map((one) => one.toDataURL())") as Promise<
-          string[]
-        >;
+        page.evaluate<string[]>("[...document.querySelectorAll('.stack canvas')].map((one) => one.toDataURL())");
       const before = await picture();
       await page.mouse.down();
       await page.mouse.move(box.x + box.width / 2 + 120, box.y + 40, { steps: 4 });
@@ -293,7 +291,7 @@ describe.skipIf(missing)(
       ] as const) {
         const page = await open(report, width, theme);
         const background = (): Promise<string> =>
-          page.evaluate('getComputedStyle(document.body).backgroundColor') as Promise<string>;
+          page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
         const before = await background();
         await page.locator('#theme').click();
         await expect.poll(background).not.toBe(before);

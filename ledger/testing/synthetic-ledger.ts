@@ -247,7 +247,7 @@ class SyntheticRun {
     if (step.takesEffect) owner[k] = step.f === kindCode.delete ? 0 : id;
     if (step.f === kindCode.add) {
       this.sum[k] = (this.sum[k] as number) + (step.argument as number);
-      step.number = this.sum[k] as number;
+      step.number = this.sum[k];
     }
     return step;
   }
@@ -357,7 +357,7 @@ class SyntheticRun {
 
   private insertOperation(row: readonly (number | null)[]): void {
     assert(row.length === this.values.length, 'columns of operations');
-    this.operation.run(row as (number | null)[]);
+    this.operation.run(row);
     this.stepTransaction();
   }
 

@@ -132,7 +132,7 @@ function firstAbsentNs(history: KeyHistory, write: number): number {
 /** Counts a finding whose partition was taken whole and reported Lost between what was written and what was seen. */
 export function countReported(tally: Tally, finding: RowFinding, history: KeyHistory, context: RunContext): void {
   const { subject, witness, kind } = finding;
-  const shownNs = (history.returnNs[witness >= 0 ? witness : subject] ?? Infinity) as number;
+  const shownNs = history.returnNs[witness >= 0 ? witness : subject] ?? Infinity;
   const seen = subject >= 0 && kind === 'lost' ? Math.min(shownNs, firstAbsentNs(history, subject)) : shownNs;
   const written = subject >= 0 ? (history.invokeNs[subject] as number) : -Infinity;
   if (!context.isReportedLoss(partitionOfKey(history) ?? wholeStore, written, seen)) return;

@@ -71,7 +71,7 @@ const systemClock: Clock = { nowMs: () => performance.now(), wallMs: () => Date.
 /** Wait for the first map where none is given, ms. */
 export const defaultConnectTimeoutMs = 15_000;
 /** What a call without options has; told from others by identity. */
-const noOptions: Readonly<Record<never, never>> = Object.freeze({});
+const noOptions: PutOptions = Object.freeze({});
 /** Redirects that an administrative command follows. */
 const maxAdminRedirects = 3;
 
@@ -379,6 +379,6 @@ function mergeScans(results: readonly CallResult[], limit: number): { items: Sca
     const last = answer.items?.at(-1)?.key ?? '';
     if (bound === null || last < bound) bound = last;
   }
-  const complete = bound === null ? items : items.filter((item) => item.key <= (bound as string));
+  const complete = bound === null ? items : items.filter((item) => item.key <= bound);
   return { items: complete.slice(0, limit), more: bound !== null || complete.length > limit };
 }

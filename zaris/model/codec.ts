@@ -284,7 +284,7 @@ function encodeAnswer(answer: Answer): unknown[] {
   const rare = view !== undefined || items !== undefined || more !== undefined || copy !== undefined;
   return [
     answer.id,
-    statusIndex.get(answer.status) as number,
+    statusIndex.get(answer.status),
     answer.value ?? null,
     version === undefined ? null : version.term,
     version === undefined ? null : version.seq,

@@ -24,7 +24,6 @@ import {
   type BeatMessage,
   beatWidth,
   type DataMessage,
-  type PeerMessage,
   type ProposeMessage,
   type TermsAnswerMessage,
 } from '../model/peer-wire.ts';
@@ -53,7 +52,7 @@ function withEnds(message: Outgoing, from: Incarnation, to: Incarnation): DataMe
     const { kind, partition, term, matched, seq } = message;
     return { kind, partition, term, matched, seq, from, to };
   }
-  return { ...message, from, to } as DataMessage;
+  return { ...message, from, to };
 }
 
 export class DataPlane implements ReplicaHost {
@@ -397,7 +396,7 @@ export class DataPlane implements ReplicaHost {
     this.proposals = [];
     if (leader === null) return;
     const message: ProposeMessage = { kind: 'propose', from: this.self.incarnation, commands };
-    this.outbox.send(leader, message as PeerMessage);
+    this.outbox.send(leader, message);
   }
 
   touch(primary: Primary): void {

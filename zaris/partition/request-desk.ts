@@ -60,7 +60,7 @@ export class RequestDesk {
     const isRead = request.op !== 'mutate';
     const may = isRead ? this.primary.mayRead(nowMs) : this.primary.mayWrite(nowMs);
     if (!may) this.park(connection, request, nowMs);
-    else if (isRead) this.read(connection, request as Read, nowMs, nowMs);
+    else if (isRead) this.read(connection, request, nowMs, nowMs);
     else this.mutate(connection, request, nowMs);
   }
 

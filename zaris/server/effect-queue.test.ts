@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../model/client-wire.ts';
 import type { Effect } from '../node/contract.ts';
 import { nodeId } from '../model/ids.ts';
 import { EffectQueue } from './effect-queue.ts';
@@ -12,7 +11,7 @@ const vouch = (id: number): Effect => ({
   message: { kind: 'raft', message: { id } as never },
 });
 /** Data: passes. */
-const reply = (id: number): Effect => ({ kind: 'reply', connection: 1, answer: { id, status: 'Ok' } as Answer });
+const reply = (id: number): Effect => ({ kind: 'reply', connection: 1, answer: { id, status: 'Ok' } });
 const persist = (ticket: number): Effect => ({
   kind: 'persist',
   ticket,

@@ -63,7 +63,7 @@ describe('zaris/server/main.ts', () => {
     [{ ZARIS_NODE_ID: 'n1', ZARIS_DATA_DIR: '/nowhere', ZARIS_PEERS: 'n2' }, [], /ZARIS_PEERS has "n2"/],
     [{ ZARIS_DATA_DIR: '/nowhere' }, ['--node-id', 'n 1'], /ZARIS_NODE_ID is "n 1"/],
   ])('wrong usage %j %j is one sentence and exit 64', async (settings, flags, sentence) => {
-    const node = run(settings as Record<string, string>, flags);
+    const node = run(settings, flags);
     expect(await exitCode(node)).toBe(64);
     expect(node.errors()).toMatch(sentence);
     expect(node.errors().trim().split('\n')).toHaveLength(1);

@@ -133,6 +133,7 @@ export class Charts {
       select: { show: false, left: 0, top: 0, width: 0, height: 0 },
       scales: {
         x: { time: false },
+        // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- a const enum of its types, which does not exist at run time
         y: plan.log
           ? { distr: 3, log: 10 }
           : { range: (_: UPlot, __: number, max: number) => [0, max > 0 ? max * 1.08 : 1] },

@@ -4,7 +4,7 @@
  * Versions are (0, mod_revision). Every read is linearizable (etcd's default); a condition and the look at what refused it are one
  * transaction, so that the version beside a refusal is the one that it was judged by.
  */
-import type { Etcd3, IRangeResponse, ITxnResponse } from 'etcd3';
+import type { Etcd3, ITxnResponse } from 'etcd3';
 import { unreachable } from '../../../lib/assert.ts';
 import type { Completion, Operation, StoreClient, Version } from '../../../workloads/port.ts';
 import { completionOfError } from './etcd-answers.ts';
@@ -86,7 +86,7 @@ async function remove(etcd: Etcd3, key: string, expected: Version | undefined): 
 
 function conditional({ succeeded, header, responses }: ITxnResponse): Completion {
   if (succeeded) return { kind: 'ok', version: versionOf(header.revision) };
-  const [found] = (responses[0]?.response_range as IRangeResponse | undefined)?.kvs ?? [];
+  const [found] = responses[0]?.response_range?.kvs ?? [];
   const version = found === undefined ? null : versionOf(found.mod_revision);
   return { kind: 'fail', why: 'condition', error: 'the condition did not hold', version };
 }

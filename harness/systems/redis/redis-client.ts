@@ -111,7 +111,7 @@ export class RedisClient implements StoreClient {
     const { key } = operation;
     switch (operation.f) {
       case 'read':
-        return { kind: 'ok', value: (await this.answer(this.redis.get(key))) as string | null };
+        return { kind: 'ok', value: await this.answer<string | null>(this.redis.get(key)) };
       case 'write': {
         const { value, ttlMs } = operation;
         return this.written(ttlMs === undefined ? ['set', key, value] : ['set', key, value, 'PX', ttlMs], () => ({

@@ -80,7 +80,7 @@ function checkAgreement(operation: ForeignOperation): void {
   const isSame =
     operation.f === 'write'
       ? operation.input === operation.output
-      : String(operation.input as Value[]) === String(operation.output as Value[]);
+      : String(operation.input) === String(operation.output);
   if (!isSame) {
     throw new UserError(
       `the value differs from the invocation's, of line ${operation.invokeLine}`,

@@ -82,7 +82,7 @@ export function valueText(value: Value): string {
       .join(', ')}}`;
   }
   if (value instanceof Tagged) return `#${value.tag} ${valueText(value.value)}`;
-  return `[${(value as readonly Value[]).map(valueText).join(' ')}]`;
+  return `[${value.map(valueText).join(' ')}]`;
 }
 
 /** The elements of a vector, list or set; undefined for anything else. */

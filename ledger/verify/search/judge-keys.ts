@@ -74,7 +74,7 @@ function inOrderOfInvocation(history: RegisterHistory, groups: KeyGroups): KeyGr
   const { invoke } = history;
   const { order, starts } = groups;
   for (let key = 0; key + 1 < starts.length; key++) {
-    const group = order.subarray(starts[key]!, starts[key + 1]!);
+    const group = order.subarray(starts[key], starts[key + 1]);
     for (let index = 1; index < group.length; index++) {
       if (invoke[group[index]!]! >= invoke[group[index - 1]!]!) continue;
       group.sort((x, y) => invoke[x]! - invoke[y]! || x - y);
@@ -92,8 +92,7 @@ export function judgeKeys(
   budget: SearchBudget,
 ): RegistersVerdict {
   const checker = new RegisterChecker(budget);
-  const operationsOf = (key: number): Uint32Array =>
-    groups.order.subarray(groups.starts[key]!, groups.starts[key + 1]!);
+  const operationsOf = (key: number): Uint32Array => groups.order.subarray(groups.starts[key], groups.starts[key + 1]);
   const keys: number[] = [];
   for (let key = 0; key + 1 < groups.starts.length; key++) {
     if (groups.starts[key] !== groups.starts[key + 1]) keys.push(key);
