@@ -32,29 +32,25 @@ export interface Extremes {
 export interface PassOptions {
   /** Is told while the histories are read. */
   readonly seen: Extremes;
-  readonly part: number;
-  readonly parts: number;
   readonly bytesPerPass?: number;
 }
 
-/** Every key's history of one part of the keys; the object is valid until the next one. Keys ascend within a pass. */
+/** Every key's history; the object is valid until the next one. Keys ascend within a pass. */
 export function* readHistories(
   db: Database,
   path: string,
   rows: TableRows,
-  { part, parts, seen, bytesPerPass = defaultBytesPerPass }: PassOptions,
+  { seen, bytesPerPass = defaultBytesPerPass }: PassOptions,
 ): Iterable<KeyHistory> {
   const fileBytes = statSync(path).size;
-  const passes = Math.max(1, Math.ceil(fileBytes / parts / bytesPerPass));
-  const stride = parts * passes;
+  const passes = Math.max(1, Math.ceil(fileBytes / bytesPerPass));
   const lastKeyId = db.prepare('SELECT coalesce(max(key_id), 0) FROM keys').pluck().get() as number;
-  const arena = new RowArena(Math.floor(lastKeyId / stride) + 1, fileBytes / stride);
+  const arena = new RowArena(Math.floor(lastKeyId / passes) + 1, fileBytes / passes);
   const reader = new RowDecoder(seen);
   for (let pass = 0; pass < passes; pass++) {
-    const remainder = part + parts * pass;
     arena.clear();
-    const added = fill(arena, db, rows, { stride, remainder, lastKeyId });
-    const visited = yield* histories(arena, db, reader, stride, remainder);
+    const added = fill(arena, db, rows, { stride: passes, remainder: pass, lastKeyId });
+    const visited = yield* histories(arena, db, reader, passes, pass);
     if (visited !== added) throw strayRows(path, added - visited);
   }
 }

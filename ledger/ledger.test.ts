@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, describe, expect, it } from 'vitest';
-import { judgeLedger, type LedgerJudgeOptions } from './judge-ledger.ts';
 import { DiskGuardError } from './group-commit.ts';
 import { openLedger } from './ledger.ts';
 import { openLedgerReader } from './reader.ts';
 import { applicationId, LedgerFileError, migrate, migrations, schemaVersion } from './schema.ts';
 import { encodeValue } from './values.ts';
+import { type Judgement, type JudgeOptions, judgeRun } from './verify/judge.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ledger-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.sqlite`);
 const value = (id: number): string => encodeValue('run', id, 50);
-const options: LedgerJudgeOptions = {
+const options: JudgeOptions = {
   ttlLateBoundNs: 1e9,
   minAckedInFaultWindows: 0,
   replicasPerKey: 1,
@@ -24,9 +24,13 @@ const options: LedgerJudgeOptions = {
   recoveryBoundNs: 60e9,
   mayExceedBudget: false,
   mayLosePartitions: false,
-  searchMsPerKey: 1_000,
-  searchMemoBytes: 1 << 24,
+  searchBudget: null,
 };
+
+function judgementOf(path: string, changes: Partial<JudgeOptions> = {}): Judgement {
+  using reader = openLedgerReader(path);
+  return judgeRun(reader, { ...options, ...changes });
+}
 
 /** A small complete run: two keys, a failover between write and read-back. `lose` makes the second key vanish. */
 async function writeRun(path: string, lose: boolean): Promise<void> {
@@ -144,7 +148,7 @@ describe('a ledger', () => {
       'healed',
       'heal-verified',
     ]);
-    const judgement = await judgeLedger(path, options, 2);
+    const judgement = judgementOf(path);
     expect(judgement).toMatchObject({
       verdict: 'certified',
       exitCode: 0,
@@ -160,7 +164,7 @@ describe('a ledger', () => {
   it('reports a lost write with its circumstances', async () => {
     const path = newPath();
     await writeRun(path, true);
-    const judgement = await judgeLedger(path, options, 1);
+    const judgement = judgementOf(path);
     expect(judgement).toMatchObject({ verdict: 'violated', exitCode: 1 });
     expect(judgement.findings).toMatchObject([
       {
@@ -205,7 +209,7 @@ describe('a ledger', () => {
       completion: { kind: 'ok', value: value(1) },
     });
     await ledger.close();
-    const judgement = await judgeLedger(path, { ...options, replicasPerKey: null }, 1);
+    const judgement = judgementOf(path, { replicasPerKey: null });
     expect(judgement.findings).toEqual([]);
     expect(judgement.missingEvidence.map((missing) => missing.gate)).toEqual(['no-acknowledged-writes']);
   });

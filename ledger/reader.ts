@@ -252,10 +252,8 @@ export class LedgerReader implements HistorySource {
   }
 
   /** See HistorySource. Keys ascend within a pass; a ledger that fits one pass is read in one. */
-  histories(part: number, parts: number, bytesPerPass?: number): Iterable<KeyHistory> {
+  histories(bytesPerPass?: number): Iterable<KeyHistory> {
     return readHistories(this.db, this.path, this.rows, {
-      part,
-      parts,
       seen: this.seen,
       ...(bytesPerPass === undefined ? {} : { bytesPerPass }),
     });

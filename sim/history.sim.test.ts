@@ -35,7 +35,7 @@ function wordsOf(source: HistorySource): Map<string, string[]> {
       history.epoch[i],
       (history.node[i] ?? -1) < 0 ? '-' : source.nodeName(history.node[i] as number),
     ].join(' ');
-  for (const history of source.histories(0, 1)) {
+  for (const history of source.histories()) {
     words.set(
       `${history.name} ${history.canary} ${history.retired} ${history.operationCount}`,
       Array.from({ length: history.size }, (_, i) => row(history, i)),

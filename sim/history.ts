@@ -258,12 +258,11 @@ export class SimHistory implements HistorySource {
     };
   }
 
-  *histories(part: number, parts: number): Iterable<KeyHistory> {
+  *histories(): Iterable<KeyHistory> {
     const history = new KeyHistory();
     let keyId = 0;
     for (const rows of this.keys.values()) {
       keyId += 1;
-      if (keyId % parts !== part) continue;
       history.reset(keyId, rows.name, rows.canary);
       history.retired = rows.retirement !== null;
       for (const operationId of rows.operations)

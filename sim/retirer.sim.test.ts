@@ -35,7 +35,7 @@ interface Seen {
 
 function seenIn(history: SimHistory): Seen {
   let [retired, live, reads, fewestReplicas] = [0, 0, 0, Infinity];
-  for (const key of history.histories(0, 1)) {
+  for (const key of history.histories()) {
     const sources = Array.from({ length: key.size }, (_, row) => key.source[row]);
     reads += sources.filter((source) => source === sourceCode.retire).length;
     if (!key.retired) live += 1;

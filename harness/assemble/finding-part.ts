@@ -123,8 +123,8 @@ function timelineOf(life: readonly StoredOperation[], finding: Finding, context:
     ...life.map((operation) => operationEvent(operation, context.runTag)),
     ...[finding.lastSeen, finding.firstMissed].flatMap(readBackEvent),
   ];
-  const fromMs = Math.min(...events.map((event) => event.atMs)) - aroundMs;
-  const toMs = Math.max(...events.map((event) => event.endMs ?? event.atMs)) + aroundMs;
+  const fromMs = events.reduce((least, { atMs }) => Math.min(least, atMs), Infinity) - aroundMs;
+  const toMs = events.reduce((most, { atMs, endMs }) => Math.max(most, endMs ?? atMs), -Infinity) + aroundMs;
   const inside = (atMs: number | null): atMs is number => atMs !== null && atMs >= fromMs && atMs <= toMs;
   for (const fault of context.faults) {
     const { injectedMs, healedMs } = fault.stages;

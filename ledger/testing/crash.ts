@@ -55,7 +55,7 @@ async function crashIn(path: string, kills: number, prng: Prng): Promise<CrashRe
     );
   }
   const ledger = await openLedger({ path, runTag: 'other', resume: true, minFreeBytes: 0 });
-  const nextOperationIdAbove = ledger.nextOperationId() > Math.max(...log.sent) && ledger.runTag === 'crash';
+  const nextOperationIdAbove = [...log.sent].every((id) => id < ledger.nextOperationId()) && ledger.runTag === 'crash';
   await ledger.close();
   using reader = openLedgerReader(path);
   return {

@@ -81,14 +81,6 @@ export class ShadowCanary {
   }
 }
 
-/** Adds the counts of another part. */
-export function mergeShadow(into: ShadowCounts, from: ShadowCounts): void {
-  for (const [kind, count] of from) {
-    const known = into.get(kind) ?? { planted: 0, reported: 0 };
-    into.set(kind, { planted: known.planted + count.planted, reported: known.reported + count.reported });
-  }
-}
-
 export function checkCanaries(
   source: HistorySource,
   context: RunContext,

@@ -55,24 +55,17 @@ export interface Judgement {
   readonly canary: CanaryResult;
 }
 
-/** What one part of the keys came to; parts may be judged in different threads and are added up with `mergeTally`. */
-export interface PartResult {
+interface KeysResult {
   readonly tally: Tally;
   readonly shadow: ReturnType<ShadowCanary['result']>;
 }
 
-/** Judges the keys with keyId % parts == part. */
-export function judgePart(
-  source: HistorySource,
-  context: RunContext,
-  options: JudgeOptions,
-  part = 0,
-  parts = 1,
-): PartResult {
+/** Judges key by key. */
+function judgeKeys(source: HistorySource, context: RunContext, options: JudgeOptions): KeysResult {
   const judge = new KeyJudge(options);
   const shadow = new ShadowCanary(options);
   const tally = newTally();
-  for (const history of source.histories(part, parts)) {
+  for (const history of source.histories()) {
     judge.judge(history);
     let verdict: ReturnType<typeof searchKey> = 'not-applicable';
     if (!judge.witnessed && !history.canary && judge.findings.length === 0 && history.size > 0) {
@@ -103,7 +96,7 @@ export function judgePart(
     countKey(tally, judge, history, context);
     if (judge.findings.length === 0) shadow.offer(history);
   }
-  tally.extremes = { ...source.extremes(part, parts) };
+  tally.extremes = { ...source.extremes() };
   return { tally, shadow: shadow.result() };
 }
 
@@ -115,13 +108,8 @@ function needsSearch(judge: KeyJudge): boolean {
   return mutators > 1 && !judge.analysis.isCounter;
 }
 
-/** Draws the verdict from the parts' sum. */
-export function conclude(
-  source: HistorySource,
-  context: RunContext,
-  result: PartResult,
-  options: JudgeOptions,
-): Judgement {
+/** Draws the verdict from what the keys and the cluster came to. */
+function conclude(source: HistorySource, context: RunContext, result: KeysResult, options: JudgeOptions): Judgement {
   const { tally } = result;
   for (const finding of checkCluster(source, context, tally, options.promises)) {
     countFinding(tally, finding.kind);
@@ -149,8 +137,8 @@ export function conclude(
   };
 }
 
-/** Judges a whole run in this thread. */
+/** Judges a whole run, in this thread. */
 export function judgeRun(source: HistorySource, options: JudgeOptions = defaultJudgeOptions): Judgement {
   const context = new RunContext(source);
-  return conclude(source, context, judgePart(source, context, options), options);
+  return conclude(source, context, judgeKeys(source, context, options), options);
 }

@@ -64,15 +64,13 @@ export class MemorySource implements HistorySource {
     return this.run.details?.(operationId) ?? { session: 0, attempts: 1, error: null };
   }
 
-  extremes(_part: number, _parts: number): { readonly attempts: number; readonly durationNs: number } {
+  extremes(): { readonly attempts: number; readonly durationNs: number } {
     return this.run.extremes ?? { attempts: 0, durationNs: 0 };
   }
 
-  *histories(part: number, parts: number): Iterable<KeyHistory> {
+  *histories(): Iterable<KeyHistory> {
     for (const [index, key] of this.run.keys.entries()) {
-      const keyId = index + 1;
-      if (keyId % parts !== part) continue;
-      const history = historyOf(key.rows, key.name, keyId);
+      const history = historyOf(key.rows, key.name, index + 1);
       history.canary = key.canary ?? false;
       history.retired = key.retired ?? false;
       yield history;

@@ -23,10 +23,8 @@ export interface HistorySource {
   gaps(): Iterable<GapRow>;
   nodeName(nodeId: number): string;
   details(operationId: number): OperationDetails | null;
-  /** Largest number of attempts and longest duration (ns) of any finished operation of one part; asked after its histories were read. */
-  extremes(part: number, parts: number): { readonly attempts: number; readonly durationNs: number };
-  /**
-   * Every key's history, keys ascending, of the keys with keyId % parts == part. The object is valid until the next one.
-   */
-  histories(part: number, parts: number): Iterable<KeyHistory>;
+  /** Largest number of attempts and longest duration (ns) of any finished operation; asked after the histories were read. */
+  extremes(): { readonly attempts: number; readonly durationNs: number };
+  /** Every key's history, each key once. The object is valid until the next one. */
+  histories(): Iterable<KeyHistory>;
 }
