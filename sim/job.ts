@@ -88,6 +88,7 @@ export function makeWorld({ seed, options, store }: SimJob): World {
         nodeLeftMs: options.nodeLeftMs,
         beaconMs: options.beaconMs,
         heartbeatMs: options.heartbeatMs,
+        snapshotEvery: options.snapshotEvery,
       },
       timings: {
         logKeepEntries: options.logKeepEntries,

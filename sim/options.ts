@@ -56,6 +56,8 @@ export interface SimOptions {
   readonly logKeepEntries: number;
   readonly snapshotItems: number;
   readonly clientIdleMs: number;
+  /** Control entries after which the control log becomes a snapshot. */
+  readonly snapshotEvery: number;
   readonly beatMs: number;
   readonly leaseMs: number;
   readonly beaconMs: number;
@@ -129,7 +131,9 @@ const draws: { readonly [N in OptionName]: Draw<N> } = {
   holdDownMs: oneOf(2_000, 500),
   logKeepEntries: oneOf(4_096, 256, 16),
   snapshotItems: oneOf(1_024, 256, 64),
-  clientIdleMs: () => 900_000,
+  // Twice the longest time that a request may take: a record that is still needed is never given up.
+  clientIdleMs: oneOf(900_000, 900_000, 120_000),
+  snapshotEvery: oneOf(2_000, 2_000, 200, 20),
   beatMs: oneOf(80, 80, 250),
   leaseMs: (_prng, { beatMs = 80 }) => 4 * beatMs,
   beaconMs: oneOf(100, 250),

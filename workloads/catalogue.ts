@@ -10,6 +10,7 @@ import { CreateOnce } from './create-once.ts';
 import { Lists } from './lists.ts';
 import type { OperationKind, Workload } from './port.ts';
 import { Registers } from './registers.ts';
+import { Renewals } from './renewals.ts';
 import { TimeToLive } from './time-to-live.ts';
 import { UniqueSet } from './unique-set.ts';
 
@@ -93,6 +94,14 @@ export const workloadKinds: readonly WorkloadKind[] = [
     needs: ['write', 'read', 'ttl'],
     defaultWeight: 1,
     make: (context) => new TimeToLive(context),
+  },
+  {
+    name: 'renewals',
+    prefix: 'e',
+    doc: 'values that expire, overwritten around their expiry',
+    needs: ['write', 'read', 'ttl'],
+    defaultWeight: 1,
+    make: (context) => new Renewals(context),
   },
 ];
 

@@ -9,6 +9,8 @@ import type { Completion, Operation, Workload } from './port.ts';
 /** Of the operations that do not read. The rest are plain writes. */
 const casShare = 0.35;
 const deleteShare = 0.08;
+/** Where the version is known, deletes that name it. */
+const conditionalDeleteShare = 0.04;
 
 export class Registers implements Workload {
   readonly name = 'registers';
@@ -29,6 +31,8 @@ export class Registers implements Workload {
     const { key } = slot;
     if (prng.chance(this.context.readRatio)) return { f: 'read', key };
     const choice = prng.float();
+    if (choice < conditionalDeleteShare && slot.present === true && slot.newest !== null)
+      return { f: 'delete', key, expected: slot.newest };
     if (choice < deleteShare) return { f: 'delete', key };
     const value = this.context.values.encode(operationId);
     if (choice < deleteShare + casShare && slot.present === true && slot.newest !== null) {

@@ -7,6 +7,7 @@ import { listElements, maxListLength } from './lists.ts';
 import { MemoryStore } from './memory-store.ts';
 import { defaultMix, describeMix, Mix, parseMix } from './mix.ts';
 import type { Completion, Operation, Workload } from './port.ts';
+import { maxRenewedTtlMs, minRenewedTtlMs } from './renewals.ts';
 import { maxTtlMs, minTtlMs } from './time-to-live.ts';
 
 class Book implements KeyBook {
@@ -199,6 +200,33 @@ describe('promises of single workloads', () => {
     }
     expect(seen.alive).toBeGreaterThan(50);
     expect(seen.expired).toBeGreaterThan(50);
+  });
+
+  it('renewals overwrite values that will expire, and are about to, by values that will and by values that stay', () => {
+    const steps = play(make('renewals').workload, 4_000);
+    const last = new Map<string, number | undefined>();
+    const renewed = { expiring: 0, staying: 0 };
+    const seen = { alive: 0, expired: 0 };
+    for (const { operation, completion } of steps) {
+      if (operation.f === 'read' && completion.kind === 'ok') seen[completion.value === null ? 'expired' : 'alive']++;
+      if (operation.f !== 'write') continue;
+      if (last.get(operation.key) !== undefined) renewed[operation.ttlMs === undefined ? 'staying' : 'expiring']++;
+      last.set(operation.key, operation.ttlMs);
+      if (operation.ttlMs === undefined) continue;
+      expect(operation.ttlMs).toBeGreaterThanOrEqual(minRenewedTtlMs);
+      expect(operation.ttlMs).toBeLessThanOrEqual(maxRenewedTtlMs);
+    }
+    for (const count of [renewed.expiring, renewed.staying, seen.alive, seen.expired])
+      expect(count).toBeGreaterThan(200);
+  });
+
+  it('registers delete by name of the version too, and some of these deletes come too late', () => {
+    const deletes = play(make('registers').workload, 4_000).filter(
+      ({ operation }) => operation.f === 'delete' && operation.expected !== undefined,
+    );
+    const refused = deletes.filter(({ completion }) => completion.kind === 'fail').length;
+    expect(refused).toBeGreaterThan(2);
+    expect(deletes.length - refused).toBeGreaterThan(20);
   });
 
   it('counters add small positive numbers', () => {
