@@ -3,6 +3,7 @@
  * The harness wires the words to it and turns a single run into a ledger and a report.
  */
 import { mkdirSync } from 'node:fs';
+import { relative } from 'node:path';
 import { brokenStoreOf, brokenStores } from './broken/catalogue.ts';
 import type { BrokenStore } from './broken/store.ts';
 import { listCounterexamples, playCounterexample, readCounterexample, writeCounterexample } from './counterexample.ts';
@@ -81,6 +82,7 @@ export async function replayAll(print: (line: string) => void): Promise<number> 
     if (why === null) continue;
     wrong += 1;
     print(`regression ${example.name}: ${why}`);
+    print(`    again: npm run certify -- sim --replay ${relative(process.cwd(), path)}`);
   }
   return wrong;
 }

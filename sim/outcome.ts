@@ -5,6 +5,7 @@
  * them; everything that should have been looked at and was not does fail.
  */
 import type { EvidenceGate } from '../ledger/verify/evidence.ts';
+import type { Finding } from '../ledger/verify/finding.ts';
 import type { SimResult } from './job.ts';
 
 export type OutcomeKind =
@@ -66,22 +67,36 @@ export function outcomeOf(result: SimResult): Outcome {
   };
 }
 
+const atMs = (ns: number): string => `at ${Math.round(ns / 1e6)} ms`;
+const placed = (node: string | null, epoch: number | null): string =>
+  `${node === null ? '' : `, ${node}`}${epoch === null ? '' : `, epoch ${epoch}`}`;
+
+/** "lost (interval) r7: why [partition 4; write 812 at 8870 ms, n3, epoch 9; looked at 9012 ms, n1, epoch 10; open: e10]". */
+function findingText({ kind, rule, key, reason, partition, operation, ...finding }: Finding): string {
+  const seen = finding.firstMissed ?? finding.witness;
+  const where = [
+    ...(partition === null ? [] : [`partition ${partition}`]),
+    ...(operation === null
+      ? []
+      : [
+          `${operation.f} ${operation.operationId} ${atMs(operation.returnNs ?? operation.invokeNs)}${placed(operation.node, operation.epoch)}`,
+        ]),
+    ...(seen === null || seen.operationId === operation?.operationId
+      ? []
+      : [`looked ${atMs(seen.atNs)}${placed(seen.node, seen.epoch)}`]),
+    ...(finding.openFaults.length === 0 ? [] : [`open: ${finding.openFaults.join(', ')}`]),
+  ];
+  const circumstances = where.length === 0 ? '' : ` [${where.join('; ')}]`;
+  return `${kind} (${rule})${key === null ? '' : ` ${key}`}: ${reason}${circumstances}`;
+}
+
 function judged(result: SimResult): [OutcomeKind, string[]] {
   const { judgement } = result;
   const findings = judgement.findings.filter((finding) => finding.kind !== 'unknown');
   const breaches = result.breaches.map(({ atMs, where, why }) => `${where} at ${Math.round(atMs)} ms: ${why}`);
   if (result.overshoots.length > 0) return ['overshoot', [...result.overshoots]];
   if (findings.length > 0) {
-    return [
-      'violated',
-      [
-        ...findings.map(
-          (finding) =>
-            `${finding.kind} (${finding.rule})${finding.key === null ? '' : ` ${finding.key}`}: ${finding.reason}`,
-        ),
-        ...breaches,
-      ],
-    ];
+    return ['violated', [...findings.map(findingText), ...breaches]];
   }
   if (breaches.length > 0) return ['invariant', breaches];
   const down = [...(result.notRecovered === null ? [] : [result.notRecovered]), ...result.environmentErrors];

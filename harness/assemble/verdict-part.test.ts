@@ -5,6 +5,7 @@ import type { Judgement } from '../../ledger/verify/judge.ts';
 import { emptyReport } from '../report/empty-report.ts';
 import { firstScreen } from '../report/first-screen.ts';
 import type { RunReport } from '../report/model.ts';
+import type { VerdictReason } from '../verdict.ts';
 import { verdictPart } from './verdict-part.ts';
 
 interface Case {
@@ -12,9 +13,10 @@ interface Case {
   readonly durable: boolean;
   readonly permits?: readonly string[];
   readonly totals: readonly (readonly [FindingKind, number])[];
+  readonly reasons?: readonly VerdictReason[];
 }
 
-function verdictOf({ asked, durable, permits, totals }: Case): RunReport {
+function verdictOf({ asked, durable, permits, totals, reasons = [] }: Case): RunReport {
   const judgement = {
     totals: new Map(totals),
     notRecovered: [],
@@ -30,7 +32,7 @@ function verdictOf({ asked, durable, permits, totals }: Case): RunReport {
   const meta = (key: string): unknown =>
     key === 'settings' ? { contract: asked } : key === 'facts' ? { contract } : undefined;
   const report: RunReport = { ...emptyReport(), canary: { outcome: 'caught', checks: [] } };
-  const verdict = verdictPart(report, { judgement, reasons: [], interruptedBy: null, meta, isIncomplete: false });
+  const verdict = verdictPart(report, { judgement, reasons, interruptedBy: null, meta, isIncomplete: false });
   return { ...report, preliminary: false, verdict };
 }
 
@@ -40,6 +42,22 @@ const totals = [
   ['unknown', 1],
 ] as const;
 const asyncStore = { durable: false, permits: ['stale'] } as const;
+
+describe('an invariant that broke', () => {
+  const reason = 'Invariant broken on n2 at 8993 ms: partition 4: the acknowledged entry (1, 32) is not in its log';
+  const broken = (found: readonly (readonly [FindingKind, number])[]): RunReport =>
+    verdictOf({ asked: 'durable', durable: true, totals: found, reasons: [{ verdict: 'violated', reason }] });
+
+  it('is the headline where the history shows nothing wrong', () => {
+    const { kind, headline } = broken([]).verdict;
+    expect(kind).toBe('violated');
+    expect(headline).toBe(reason);
+  });
+
+  it('stands first below the findings where it shows something', () => {
+    expect(broken([['stale', 2]]).verdict.missing).toEqual([reason]);
+  });
+});
 
 describe('what a declared contract excuses', () => {
   it('lets the losses and findings that it names pass, and says so first', () => {

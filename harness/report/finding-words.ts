@@ -8,19 +8,36 @@ interface KindWords {
   readonly many: string;
   /** Past participle that ties the operation to a moment. */
   readonly verb: string;
+  /** Where the operation that a finding names is a write and not the read that shows it: what the finding did to it. */
+  readonly ofWrite?: { readonly one: string; readonly many: string; readonly verb: string };
 }
 
 const kindWords: Readonly<Record<FindingKind, KindWords>> = {
   lost: { one: 'lost write', many: 'lost writes', verb: 'acknowledged' },
-  stale: { one: 'stale read', many: 'stale reads', verb: 'answered' },
+  stale: {
+    one: 'stale read',
+    many: 'stale reads',
+    verb: 'answered',
+    ofWrite: { one: 'missed a write', many: 'missed writes', verb: 'acknowledged' },
+  },
   resurrected: { one: 'resurrected value', many: 'resurrected values', verb: 'deleted' },
-  phantom: { one: 'phantom value', many: 'phantom values', verb: 'read' },
+  phantom: {
+    one: 'phantom value',
+    many: 'phantom values',
+    verb: 'read',
+    ofWrite: { one: 'was', many: 'were', verb: 'written' },
+  },
   duplicated: { one: 'duplicated write', many: 'duplicated writes', verb: 'acknowledged' },
   diverged: { one: 'diverged copy', many: 'diverged copies', verb: 'acknowledged' },
   corrupt: { one: 'corrupt value', many: 'corrupt values', verb: 'read' },
   'non-monotone': { one: 'read that went back', many: 'reads that went back', verb: 'answered' },
   'not-linearizable': { one: 'non-linearizable answer', many: 'non-linearizable answers', verb: 'given' },
-  ttl: { one: 'wrong expiry', many: 'wrong expiries', verb: 'answered' },
+  ttl: {
+    one: 'wrong expiry',
+    many: 'wrong expiries',
+    verb: 'answered',
+    ofWrite: { one: 'hit a value', many: 'hit values', verb: 'acknowledged' },
+  },
   fencing: { one: 'fencing violation', many: 'fencing violations', verb: 'seen' },
   'client-promise': { one: 'broken client promise', many: 'broken client promises', verb: 'seen' },
   unknown: { one: 'undecided key', many: 'undecided keys', verb: 'written' },
@@ -29,7 +46,19 @@ const kindWords: Readonly<Record<FindingKind, KindWords>> = {
 export const findingNoun = (kind: FindingKind, count: number): string =>
   count === 1 ? kindWords[kind].one : kindWords[kind].many;
 
-export const findingVerb = (kind: FindingKind): string => kindWords[kind].verb;
+type Named = Pick<Finding, 'kind' | 'operation'>;
+
+const ofWrite = ({ kind, operation }: Named): KindWords['ofWrite'] | null =>
+  operation.f === 'read' ? null : kindWords[kind].ofWrite;
+
+/** "acknowledged", of the operation that the finding names. */
+export const findingVerb = (finding: Named): string => ofWrite(finding)?.verb ?? kindWords[finding.kind].verb;
+
+/** "was acknowledged", "missed a write acknowledged": stands before a moment. */
+export function findingPhrase(finding: Named, isOne: boolean): string {
+  const words = ofWrite(finding) ?? { one: 'was', many: 'were' };
+  return `${isOne ? words.one : words.many} ${findingVerb(finding)}`;
+}
 
 /** "3 lost writes". */
 export const countFindings = (kind: FindingKind, count: number): string =>

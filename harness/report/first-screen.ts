@@ -252,8 +252,9 @@ function losses(report: RunReport): LossLine[] {
         : `epoch${group.epochs.length === 1 ? '' : 's'} ${listWords(group.epochs.map(String), 6)}`;
     const nodes = group.nodes.length === 0 ? '' : `by ${listWords(group.nodes.map(visible))}`;
     const done = [nodes, epochs === '' ? '' : `under ${epochs}`].filter((part) => part !== '').join(' ');
-    const answered = done === '' ? '' : `${findingVerb(group.kind)} ${done}`;
     const items = report.findings.items.filter((item) => item.group === group.id);
+    const verb = items[0] === undefined ? '' : `${findingVerb(items[0])} `;
+    const answered = done === '' ? '' : `${verb}${done}`;
     const telling = items.find((item) => item.lastSeen !== null && item.firstMissed !== null);
     return {
       sentence: group.sentence,

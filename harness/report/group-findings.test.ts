@@ -77,6 +77,36 @@ describe('groupFindings', () => {
     expect(groups[1]?.sentence).toContain('3 of 4 lost writes were found by a sum that came out too low');
   });
 
+  it('says what it names: of a phantom and of a stale read mostly the write, not the read that shows it', () => {
+    const fault = kill('F2', 'n2', 60_000);
+    const [draft] = lost(fault, 1) as [FindingDraft];
+    const told = (kind: FindingDraft['kind'], f: string): string | undefined =>
+      groupFindings([{ ...draft, kind, operation: { ...draft.operation, f } }], { faults: [fault], epochs: [] })
+        .groups[0]?.sentence;
+    expect(told('phantom', 'write')).toMatch(/^The phantom value was written \d+ ms before the kill of n2/);
+    expect(told('phantom', 'read')).toMatch(/^The phantom value was read \d+ ms before/);
+    expect(told('stale', 'write')).toMatch(/^The stale read missed a write acknowledged \d+ ms before/);
+    expect(told('stale', 'read')).toMatch(/^The stale read was answered \d+ ms before/);
+    expect(told('ttl', 'write')).toMatch(/^The wrong expiry hit a value acknowledged \d+ ms before/);
+  });
+
+  it('blames for a phantom nothing that began long after its write was said to have failed', () => {
+    const fault = kill('F2', 'n2', 60_000);
+    const [draft] = lost(fault, 1) as [FindingDraft];
+    const phantom = (invokedAtMs: number): FindingDraft => ({
+      ...draft,
+      kind: 'phantom',
+      lastSeen: null,
+      firstMissed: null,
+      operation: { ...draft.operation, invokedAtMs, acknowledgedAtMs: null },
+    });
+    const causeOf = (finding: FindingDraft): string | null | undefined =>
+      groupFindings([finding], { faults: [fault], epochs: [] }).groups[0]?.faultId;
+    expect(causeOf(phantom(50_000))).toBeNull();
+    expect(causeOf(phantom(58_000))).toBe('F2');
+    expect(causeOf(phantom(62_000))).toBe('F2');
+  });
+
   it('tells wrong answers that follow from a lost write on the same key from those with a cause of their own', () => {
     const fault = kill('F2', 'n2', 60_000);
     const [first] = lost(fault, 1) as [FindingDraft];

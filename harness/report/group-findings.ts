@@ -5,7 +5,7 @@
  * before the cap and every group keeps some findings; if a cap could hide a group, a whole kind of loss would go unread.
  */
 import { present } from '../../lib/assert.ts';
-import { faultName, findingNoun, findingVerb, isSum, isUnplaced, whereNow } from './finding-words.ts';
+import { faultName, findingNoun, findingPhrase, findingVerb, isSum, isUnplaced, whereNow } from './finding-words.ts';
 import type { CauseGroup, Finding, FindingKind } from './model-finding.ts';
 import type { EpochChange, Fault } from './model-timeline.ts';
 import type { RunReport } from './model.ts';
@@ -27,6 +27,8 @@ export interface CauseContext {
 export const findingCap = 500;
 /** A fault that begins later than this after an acknowledgement is not named as its cause. */
 export const causeWindowMs = 30_000;
+/** A write that is said to have failed was answered about so long after it was invoked, ms. */
+const answerWithinMs = 5_000;
 const epochsShown = 8;
 /** Moves with no longer pause between them belong to one incident, ms. */
 const incidentGapMs = 5_000;
@@ -57,6 +59,8 @@ const sinceOf = (finding: FindingDraft): number =>
   finding.lastSeen === null ? finding.operation.invokedAtMs : aliveOf(finding);
 
 function horizonOf(finding: FindingDraft): number {
+  // Why a write that took effect was said to have failed lies before the answer.
+  if (finding.kind === 'phantom') return momentOf(finding) + answerWithinMs;
   const latest = aliveOf(finding) + causeWindowMs;
   return finding.firstMissed === null
     ? latest
@@ -201,9 +205,10 @@ function causeKey(kind: FindingKind, cause: Cause): string {
   }
 }
 
-function causeWords(kind: FindingKind, { cause, distanceMs, members }: Gathered): string {
+function causeWords({ cause, distanceMs, members }: Gathered): string {
   const isOne = members.length === 1;
-  const verb = findingVerb(kind);
+  const verb = findingPhrase(present(members[0], 'a finding of the group'), isOne);
+  const be = isOne ? 'was' : 'were';
   const distance = `${isOne ? '' : '≤ '}${formatDuration(distanceMs)}`;
   switch (cause.kind) {
     case 'fault':
@@ -223,9 +228,9 @@ function causeWords(kind: FindingKind, { cause, distanceMs, members }: Gathered)
       return `${verb} by a former primary, ${distance} after ${owner} in partition ${change.partition} (epoch ${change.epoch})`;
     }
     case 'sum':
-      return 'found by a sum that came out too low: which of the earlier additions is missing, and since when, a sum does not tell';
+      return `${be} found by a sum that came out too low: which of the earlier additions is missing, and since when, a sum does not tell`;
     case 'unplaced':
-      return 'found by comparing what the nodes say, with no single operation to name';
+      return `${be} found by comparing what the nodes say, with no single operation to name`;
     case 'follows':
       return `${verb} after the key had lost a write, and may follow from that`;
     case 'none':
@@ -279,14 +284,13 @@ function toGroup(id: string, gathered: Gathered, total: number, found: number): 
   const { cause, members } = gathered;
   const kind = present(members[0], 'member of a group').kind;
   const moments = members.map(momentOf);
-  const be = members.length === 1 ? 'was' : 'were';
   const noun = findingNoun(kind, found);
   const of = found > total ? `${formatCount(total)} looked at, of ${formatCount(found)}` : formatCount(total);
   const subject = found === 1 ? `The ${noun}` : `${formatCount(members.length)} of ${of} ${noun}`;
   return {
     id,
     kind,
-    sentence: `${subject} ${be} ${causeWords(kind, gathered)}`,
+    sentence: `${subject} ${causeWords(gathered)}`,
     whereNow: whereNowOf(members),
     count: members.length,
     faultId: cause.kind === 'fault' ? cause.fault.id : null,
@@ -325,7 +329,7 @@ export function groupFindings(drafts: readonly FindingDraft[], context: CauseCon
     const cause: Cause = follows(finding, lostAtMs)
       ? { kind: 'follows' }
       : causeOf(finding, applied, moves, context.epochs);
-    const key = causeKey(finding.kind, cause);
+    const key = `${causeKey(finding.kind, cause)}|${findingVerb(finding)}`;
     const distanceMs = 'distanceMs' in cause ? cause.distanceMs : 0;
     const group = gathered.get(key);
     if (group === undefined) gathered.set(key, { cause, distanceMs, members: [finding] });
