@@ -31,6 +31,8 @@ export const expectedCoverage: readonly string[] = [
   'handoff to preferred primary',
   'handoff by drain',
   'surplus copy dropped',
+  'control snapshot written',
+  'control snapshot sent',
   'answer Ok',
   'answer NotFound',
   'answer Conflict',
@@ -63,9 +65,17 @@ export class Coverage {
     this.counts.set(name, (this.counts.get(name) ?? 0) + count);
   }
 
-  /** Answers that leave a node. */
+  /** Answers that leave a node, and snapshots of the control log that it writes or sends. */
   stepped(effects: readonly Effect[]): void {
-    for (const effect of effects) if (effect.kind === 'reply') this.hit(answerName(effect.answer.status));
+    for (const effect of effects) {
+      if (effect.kind === 'reply') this.hit(answerName(effect.answer.status));
+      else if (effect.kind === 'send') {
+        const { message } = effect;
+        if (message.kind === 'raft' && message.message.kind === 'install') this.hit('control snapshot sent');
+      } else if (effect.kind === 'persist' && effect.writes.some(({ kind }) => kind === 'snapshot')) {
+        this.hit('control snapshot written');
+      }
+    }
   }
 
   completed(_operation: Operation, completion: Completion): void {
