@@ -2,7 +2,9 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { listCounterexamples, readCounterexample } from '../counterexample.ts';
 import { mutants } from './catalogue.ts';
+import { keptBugs } from './of-counterexamples.ts';
 import { applyEdit, assertsOff } from './mutant.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -33,6 +35,17 @@ describe('mutants', () => {
     expect(() => apply([...assertsOff, ...mutant.edits])).not.toThrow();
     for (const { find, replace } of mutant.edits) expect(replace).not.toBe(find);
     expect(tests).toContain(`'${mutant.hazard}. ${mutant.test}`);
+  });
+
+  it.each(keptBugs)('$counterexample: the texts of its bug occur once in the present sources', ({ edits }) => {
+    expect(() => apply(edits)).not.toThrow();
+  });
+
+  it('every kept counterexample of the shipped store has its bug', () => {
+    const names = listCounterexamples()
+      .map(readCounterexample)
+      .flatMap(({ name, store }) => (store === null ? [name] : []));
+    expect(keptBugs.map(({ counterexample }) => counterexample).toSorted()).toEqual(names.toSorted());
   });
 
   it('a text that is missing, or there twice, fails loudly', () => {

@@ -1,6 +1,7 @@
 /**
  * `node sim/mutants/run.ts [--hazard N] [--name TEXT]`: breaks one rule at a time in a copy of the sources and runs that hazard's
- * tests there, which must fail by the assertion that the catalogue names. Exit code 0 only if every mutant is caught so.
+ * tests there, which must fail by the assertion that the catalogue names; then puts back the bug of each kept counterexample, whose
+ * replay must be red. Exit code 0 only if every mutant is caught so. `--counterexamples` does the latter alone.
  *
  * Invariant: the sources of this checkout are only read. The unchanged copy, with the store's asserts off, must pass first: else a
  * failure would say nothing.
@@ -11,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { mutants } from './catalogue.ts';
+import { type KeptBug, keptBugs } from './of-counterexamples.ts';
 import { applyEdit, assertsOff, type Edit, type Mutant } from './mutant.ts';
 
 /** Wall time of one run of the tests, ms: a mutant may make the nodes run in circles. */
@@ -24,6 +26,7 @@ const copied = [
   'harness',
   'docker',
   'sim',
+  'regressions',
   'package.json',
   'tsconfig.json',
   'vitest.config.ts',
@@ -126,8 +129,44 @@ function tryMutant(folder: string, mutant: Mutant): Verdict {
   }
 }
 
+/** Replays a counterexample with its bug put back. */
+function tryCounterexample(folder: string, { counterexample, edits, red }: KeptBug): Verdict {
+  try {
+    const { status, stdout, stderr } = withEdits(folder, edits, () =>
+      spawnSync(
+        process.execPath,
+        ['harness/main.ts', 'sim', '--replay', join('regressions', `${counterexample}.json`)],
+        { cwd: folder, encoding: 'utf8', timeout: runBoundMs },
+      ),
+    );
+    const said = stdout.split('\n').find((line) => line.startsWith('It ')) ?? firstLine(stderr);
+    return { caught: status === 1 && said.includes(red), text: said };
+  } catch (error) {
+    return { caught: false, text: (error as Error).message };
+  }
+}
+
+/** Every kept counterexample with its bug put back; returns how many stay green. */
+function tryCounterexamples(folder: string): number {
+  let survivors = 0;
+  for (const bug of keptBugs) {
+    const { caught, text } = tryCounterexample(folder, bug);
+    if (!caught) survivors += 1;
+    say(`${caught ? 'red     ' : 'SURVIVED'} ${bug.counterexample}`);
+    say(`             ${text}`);
+  }
+  say(`${keptBugs.length - survivors} of ${keptBugs.length} counterexamples are red with their bug put back`);
+  return survivors;
+}
+
 function main(): number {
-  const { values } = parseArgs({ options: { hazard: { type: 'string' }, name: { type: 'string' } } });
+  const { values } = parseArgs({
+    options: {
+      hazard: { type: 'string' },
+      name: { type: 'string' },
+      counterexamples: { type: 'boolean', default: false },
+    },
+  });
   const chosen = mutants.filter(
     ({ hazard, name }) =>
       (values.hazard === undefined || String(hazard) === values.hazard) &&
@@ -135,7 +174,10 @@ function main(): number {
   );
   const folder = copySources();
   let survivors = 0;
+  let stale = 0;
   try {
+    if (values.hazard === undefined && values.name === undefined) stale = tryCounterexamples(folder);
+    if (values.counterexamples) return stale === 0 ? 0 : 1;
     const pattern = values.hazard === undefined ? '\\d+\\. ' : patternOf(Number(values.hazard));
     const baseline = withEdits(folder, assertsOff, () => runTests(folder, pattern));
     const failing = baseline.filter(({ status }) => status !== 'passed');
@@ -156,7 +198,7 @@ function main(): number {
     rmSync(folder, { recursive: true, force: true });
   }
   say(`${chosen.length - survivors} of ${chosen.length} mutants are caught by their hazard's test`);
-  return survivors === 0 && chosen.length > 0 ? 0 : 1;
+  return survivors === 0 && stale === 0 && chosen.length > 0 ? 0 : 1;
 }
 
 process.exitCode = main();
