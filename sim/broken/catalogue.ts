@@ -1,7 +1,7 @@
 /** All broken stores: those that DESIGN §10 asks for first, then our own. */
 import type { BrokenStore } from './store.ts';
 import { countProof, noIncarnation, reusedTerm, uncleanElection } from './wrong-control.ts';
-import { committedConditions, dirtyReads, mergedSnapshot, unackedJoiner } from './wrong-inside.ts';
+import { committedConditions, dirtyReads, mergedSnapshot, outlivedExpiry, unackedJoiner } from './wrong-inside.ts';
 import { blindAcknowledgement, forgetfulSnapshot, shortenedTtl, skippedEntry } from './wrong-messages.ts';
 import { ackBeforeReplication, impatientCommit, noLease, noOnceRecord, tailCut } from './wrong-rules.ts';
 
@@ -22,6 +22,7 @@ export const brokenStores: readonly BrokenStore[] = [
   forgetfulSnapshot,
   skippedEntry,
   shortenedTtl,
+  outlivedExpiry,
   blindAcknowledgement,
 ];
 

@@ -5,6 +5,7 @@ import type { PartitionRuntime } from '../../zaris/control/state.ts';
 import type { InSyncKeeper } from '../../zaris/partition/in-sync.ts';
 import type { CurrentValue } from '../../zaris/partition/judge.ts';
 import type { Primary } from '../../zaris/partition/primary.ts';
+import type { Replica } from '../../zaris/partition/replica.ts';
 import { soundRules } from '../../zaris/partition/rules.ts';
 import { type BrokenStore, everyPrimary, everyReplica, exchange, inside } from './store.ts';
 
@@ -158,6 +159,26 @@ export const mergedSnapshot: BrokenStore = {
           [],
           0,
         );
+      }),
+    );
+  },
+};
+
+export const outlivedExpiry: BrokenStore = {
+  name: 'expiry-outlives-its-value',
+  doc: 'forgets that an overwritten value takes its expiry with it, which then takes the value that came after',
+  expects: ['lost', 'stale', 'ttl'],
+  pins: { ...base, rf: '3', faults: 'kill', mix: 'renewals:5,set:1', ratePerSecond: '200' },
+  alter(node) {
+    const expiring = (replica: Replica): Map<string, number> =>
+      inside(replica.store)['expiring'] as Map<string, number>;
+    everyReplica(node, (replica) =>
+      exchange<[number, number], unknown>(replica, 'commitTo', (commitTo) => (...given) => {
+        const before = new Map(expiring(replica));
+        const done = commitTo(...given);
+        for (const [key, atMs] of before)
+          if (replica.store.get(key) !== undefined && !expiring(replica).has(key)) expiring(replica).set(key, atMs);
+        return done;
       }),
     );
   },
