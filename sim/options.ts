@@ -125,7 +125,8 @@ const draws: { readonly [N in OptionName]: Draw<N> } = {
   fsyncMs: oneOf(0.5, 1, 4),
   meanFsyncMs: oneOf(0.5, 1, 5, 20),
   slowNodeMs: oneOf(0, 0, 0, 0.5, 2),
-  suspectEscalationMs: oneOf(10_000, 10_000, 3_000, 1_500),
+  // The shortest is below most leases: who is cut off is replaced while it still may answer reads.
+  suspectEscalationMs: oneOf(10_000, 10_000, 3_000, 1_500, 600),
   nodeLeftMs: oneOf(600_000, 600_000, 20_000),
   silentReplicaMs: oneOf(1_000, 1_000, 3_000),
   holdDownMs: oneOf(2_000, 500),
