@@ -1,10 +1,13 @@
 /** What clients are told by a primary: times to live, records of repeats, reads and who may answer them. */
 import { describe, expect, it } from 'vitest';
 import type { Mutation } from '../model/client-wire.ts';
+import { partitionId } from '../model/ids.ts';
 import { PartitionTestWorld } from './partition-test-world.ts';
 
 const put = (value: string, ttlMs?: number): Mutation =>
   ttlMs === undefined ? { kind: 'put', key: 'k', value } : { kind: 'put', key: 'k', value, ttlMs };
+const create: Mutation = { kind: 'put', key: 'k', value: 'mine', ifAbsent: true };
+const count: Mutation = { kind: 'add', key: 'k', delta: 1 };
 
 describe('a time to live', () => {
   it('a value overwritten without a time to live stays', () => {
@@ -41,5 +44,58 @@ describe('a time to live', () => {
     world.run(1_000);
     expect(written()).toMatchObject({ status: 'Ok' });
     expect(world.get('k')(), 'an acknowledged value').toMatchObject({ status: 'Ok', value: 'b' });
+  });
+});
+
+describe('repeats at a primary', () => {
+  it('a repeat that was refused stays refused, though its first attempt comes later and could run', () => {
+    const world = new PartitionTestWorld();
+    world.mutate(1, put('theirs'));
+    expect(world.mutate(2, create, 2)()).toMatchObject({ status: 'Conflict' });
+    world.ask((id) => ({
+      op: 'mutate',
+      id,
+      partition: partitionId(0),
+      once: { clientId: 'other', sequence: 1, lowWatermark: 1 },
+      mutation: { kind: 'delete', key: 'k' },
+      attempt: 1,
+    }));
+    expect(world.mutate(2, create)(), 'the first attempt, late').toMatchObject({ status: 'Conflict' });
+    expect(world.get('k')(), 'what was refused').toMatchObject({ status: 'NotFound' });
+  });
+
+  it('what a client has given up does not run behind a later mutation that is still pending', () => {
+    const world = new PartitionTestWorld();
+    world.isCut = true;
+    const second = world.mutate(2, put('second'));
+    const late = world.mutate(1, put('first'));
+    expect(late(), 'at once: it waits for nothing').toMatchObject({ status: 'InvalidInput' });
+    world.isCut = false;
+    world.run(500);
+    expect(second()).toMatchObject({ status: 'Ok' });
+    expect(world.get('k')()).toMatchObject({ status: 'Ok', value: 'second' });
+  });
+
+  it('a client that goes on keeps its records, however long ago it came', () => {
+    const world = new PartitionTestWorld({ timings: { clientIdleMs: 5_000 } });
+    world.mutate(1, count);
+    world.run(4_900);
+    expect(world.mutate(2, count)()).toMatchObject({ status: 'Ok', value: '2' });
+    world.run(500);
+    expect(world.mutate(2, count, 2)(), 'its repeat').toMatchObject({ status: 'Ok', value: '2' });
+  });
+
+  it('a client idle until now keeps the record of what it has pending', () => {
+    const world = new PartitionTestWorld({ timings: { clientIdleMs: 5_000 } });
+    world.mutate(1, count);
+    world.run(4_900);
+    world.isCut = true;
+    const first = world.mutate(2, count);
+    // Nothing of it is applied since its time is over; what is logged now comes after its mutation.
+    world.run(300);
+    world.isCut = false;
+    world.run(1_000);
+    expect(first()).toMatchObject({ status: 'Ok', value: '2' });
+    expect(world.mutate(2, count, 2)(), 'its repeat').toMatchObject({ status: 'Ok', value: '2' });
   });
 });
