@@ -99,3 +99,49 @@ describe('repeats at a primary', () => {
     expect(world.mutate(2, count, 2)(), 'its repeat').toMatchObject({ status: 'Ok', value: '2' });
   });
 });
+
+describe('reads at a primary', () => {
+  it('a scan by pages shows every key', () => {
+    const world = new PartitionTestWorld();
+    const keys = ['k0', 'k1', 'k2', 'k3', 'k4'];
+    keys.forEach((key, index) => world.mutate(index + 1, { kind: 'put', key, value: 'v' }));
+    const seen: string[] = [];
+    for (let hasMore = true; hasMore;) {
+      const after = seen.at(-1);
+      const from = after === undefined ? {} : { after };
+      const page = world.ask((id) => ({ op: 'scan', id, partition: partitionId(0), prefix: 'k', limit: 2, ...from }))();
+      seen.push(...(page?.items ?? []).map(({ key }) => key));
+      hasMore = page?.more === true;
+    }
+    expect(seen).toEqual(keys);
+  });
+
+  it('a process that stood still answers nothing under the lease that ran out meanwhile', () => {
+    const world = new PartitionTestWorld();
+    world.mutate(1, put('a'));
+    expect(world.get('k')(), 'under the lease').toMatchObject({ status: 'Ok' });
+    // Another may lead by now. The read comes before the first tick.
+    world.nowMs += 1_000;
+    expect(world.get('k')()).toBeUndefined();
+  });
+
+  it('a member that may be promoted without a word is asked for its lease, also where it is not in sync', () => {
+    const world = new PartitionTestWorld({ isFollowerDropped: true });
+    expect(world.get('k')(), 'while it answers').toMatchObject({ status: 'NotFound' });
+    world.isCut = true;
+    world.run(400);
+    expect(world.get('k')(), 'when it may lead already').toBeUndefined();
+  });
+
+  it('a read whose term is over by the word of control is refused', () => {
+    const world = new PartitionTestWorld();
+    world.mutate(1, put('old'));
+    world.isCut = true;
+    world.run(400);
+    const read = world.get('k');
+    const { gate } = world.primary.desk;
+    gate.beginConfirm(7);
+    gate.confirmed(7, false);
+    expect(read()).toMatchObject({ status: 'Unavailable', outcome: 'NotExecuted' });
+  });
+});
