@@ -1,7 +1,8 @@
 /** What clients are told by a primary: times to live, records of repeats, reads and who may answer them. */
 import { describe, expect, it } from 'vitest';
 import type { Mutation } from '../model/client-wire.ts';
-import { partitionId } from '../model/ids.ts';
+import type { Entry } from '../model/entry.ts';
+import { partitionId, seq, term } from '../model/ids.ts';
 import { PartitionTestWorld } from './partition-test-world.ts';
 
 const put = (value: string, ttlMs?: number): Mutation =>
@@ -143,5 +144,20 @@ describe('reads at a primary', () => {
     gate.beginConfirm(7);
     gate.confirmed(7, false);
     expect(read()).toMatchObject({ status: 'Unavailable', outcome: 'NotExecuted' });
+  });
+});
+
+describe('a promotion', () => {
+  it('takes what a more complete copy holds in place of its own entries of an older term', () => {
+    const entry = (at: number, inTerm: number, value: string): Entry => ({
+      seq: seq(at),
+      term: term(inTerm),
+      effect: { kind: 'put', key: `k${at}`, value },
+    });
+    // Of term 3 nothing was acknowledged: the primary of term 4 began without it, and may have acknowledged what it logged.
+    const own = [entry(1, 2, 'same'), entry(2, 3, 'lost'), entry(3, 3, 'lost')];
+    const theirs = [entry(1, 2, 'same'), entry(2, 4, 'acked'), entry(3, 4, 'acked')];
+    const world = new PartitionTestWorld({ inherited: [own, theirs] });
+    expect(['k1', 'k2', 'k3'].map((key) => world.get(key)()?.value)).toEqual(['same', 'acked', 'acked']);
   });
 });
