@@ -142,6 +142,35 @@ describe('a replica and snapshots', () => {
   });
 });
 
+describe('a copy by snapshot', () => {
+  it('knows what its clients have settled: nothing of it runs again when this copy leads', () => {
+    const { store } = new Replica(partitionId(0), hostWith([primary]));
+    const result = { status: 'Ok' } as const;
+    store.apply({ ...entry(1, 1), once: { clientId: 'c', sequence: 1, lowWatermark: 1, result } }, 0);
+    store.apply({ ...entry(2, 1), once: { clientId: 'c', sequence: 3, lowWatermark: 3, result } }, 0);
+    const learner = new Replica(partitionId(0), hostWith([primary]));
+    learner.onSnapshotChunk(primary, { ...snapshot(2), ...store.snapshot(0) }, 0);
+    const remembered = [1, 2, 3, 4].map((sequence) => learner.store.remembered('c', sequence).kind);
+    expect(remembered).toEqual(['settled', 'settled', 'done', 'unknown']);
+  });
+
+  it('is all of one primary: of the half that another had sent nothing stays', () => {
+    const learner = new Replica(partitionId(0), hostWith([primary]));
+    const chunk = (key: string, index: number): SnapshotChunkMessage => {
+      const items = [{ key, value: 'v', version: { term: term(1), seq: seq(3) } }];
+      return { ...snapshot(5), index, last: index === 1, items };
+    };
+    learner.onSnapshotChunk(primary, chunk('of the first', 0), 0);
+    // Both primaries number their snapshots from 1. The first chunk of the second comes again until it is taken.
+    const next = { term: term(6), seqTerm: term(2) };
+    learner.onSnapshotChunk(member('n3'), { ...chunk('b', 1), ...next }, 0);
+    learner.onSnapshotChunk(member('n3'), { ...chunk('a', 0), ...next }, 0);
+    learner.onSnapshotChunk(member('n3'), { ...chunk('b', 1), ...next }, 0);
+    expect(learner.store.keys('')).toEqual(['a', 'b']);
+    expect(learner.store.applied).toEqual({ term: 2, seq: 5 });
+  });
+});
+
 describe('what a replica asserts', () => {
   const other = member('n3');
 
