@@ -171,6 +171,26 @@ describe('a copy by snapshot', () => {
   });
 });
 
+describe('the log of a copy', () => {
+  it('that is too long for its bound keeps what is not committed', () => {
+    const host = hostWith([primary, self]);
+    const replica = new Replica(partitionId(0), { ...host, timings: { ...host.timings, logBoundEntries: 10 } });
+    replica.onAppend(primary, append({ entries: entries(1, 20, 1), commitSeq: seq(5) }), 0);
+    expect(replica.log.baseVersion.seq, 'the end of what is trimmed').toBe(5);
+    replica.onAppend(primary, append({ previousSeq: seq(20), previousTerm: term(1), commitSeq: seq(20) }), 0);
+    expect(replica.store.keys('')).toHaveLength(20);
+  });
+
+  it('begins anew with a partition that is re-homed empty: what is committed then is applied', () => {
+    const replica = new Replica(partitionId(0), hostWith([primary, self]));
+    replica.onAppend(primary, append({ entries: entries(1, 8, 1), commitSeq: seq(8) }), 0);
+    const reborn = { term: term(6), dataLossNumber: 1, entries: entries(1, 3, 6), commitSeq: seq(3) };
+    replica.onAppend(primary, append(reborn), 0);
+    expect(replica.store.keys('')).toEqual(['k1', 'k2', 'k3']);
+    expect(replica.store.get('k1')?.version).toEqual({ term: 6, seq: 1 });
+  });
+});
+
 describe('what a replica asserts', () => {
   const other = member('n3');
 
