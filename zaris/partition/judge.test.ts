@@ -26,6 +26,8 @@ describe('judging a mutation', () => {
     ['add', { kind: 'add', key: 'k', delta: -5 }, '3', 'put -2'],
     ['add below min', { kind: 'add', key: 'k', delta: -5, min: 0 }, '3', 'Conflict'],
     ['add above max', { kind: 'add', key: 'k', delta: 5, max: 7 }, '3', 'Conflict'],
+    ['add down to min', { kind: 'add', key: 'k', delta: -3, min: 0 }, '3', 'put 0'],
+    ['add up to max', { kind: 'add', key: 'k', delta: 4, max: 7 }, '3', 'put 7'],
     ['add to text', { kind: 'add', key: 'k', delta: 5 }, 'three', 'InvalidInput'],
     ['add beyond what is exact', { kind: 'add', key: 'k', delta: Number.MAX_SAFE_INTEGER }, '3', 'Conflict'],
   ];
