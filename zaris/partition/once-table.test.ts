@@ -31,6 +31,16 @@ describe('the exactly-once records of a client', () => {
     }
   });
 
+  it('keeps every result above the watermark, also of a client with many open', () => {
+    const table = new OnceTable(0);
+    for (let sequence = 1; sequence <= 100; sequence++) table.add(sequence, result(sequence));
+    for (let low = 1; low <= 101; low++) {
+      table.raiseWatermark(low);
+      for (let sequence = 1; sequence <= 100; sequence++)
+        expect(table.get(sequence), `${sequence} above ${low}`).toEqual(sequence < low ? undefined : result(sequence));
+    }
+  });
+
   it('a watermark never goes back', () => {
     const table = new OnceTable(0);
     table.raiseWatermark(5);
