@@ -1,8 +1,11 @@
-/** In which order a control leader's entries and writes leave it: its followers need not wait for its disk, its raftTerm must. */
+/**
+ * In which order a control leader's entries and writes leave it: its followers need not wait for its disk, its raftTerm must. And when
+ * it answers a control read.
+ */
 import { describe, expect, it } from 'vitest';
 import { Prng } from '../../lib/prng.ts';
 import { foldDiskWrite } from '../control/raft-disk.ts';
-import { type NodeId, nodeId } from '../model/ids.ts';
+import { type Incarnation, type NodeId, nodeId, partitionId } from '../model/ids.ts';
 import { type DiskState, emptyDisk } from '../model/raft-wire.ts';
 import type { Effect, NodeEvent } from './contract.ts';
 import { Node } from './node.ts';
@@ -21,9 +24,9 @@ const carriesEntries = (effect: Effect): boolean =>
 
 /**
  * Three nodes with so many voters, bootstrapped, run until they serve; then the first one starts again from its disk and they serve again. Every list of
- * effects that a step gave.
+ * effects that a step gave; and how to go on.
  */
-function runCluster(maxVoters: number): Effect[][] {
+function runCluster(maxVoters: number) {
   const disks = new Map<string, DiskState>(ids.map((id) => [id, emptyDisk]));
   const start = (id: NodeId, nonce: string): Node => {
     const peers = ids.filter((other) => other !== id);
@@ -34,7 +37,7 @@ function runCluster(maxVoters: number): Effect[][] {
   const steps: Effect[][] = [];
   let nowMs = 0;
   let waiting: { readonly to: NodeId; readonly event: NodeEvent }[] = [];
-  const feed = (to: NodeId, event: NodeEvent): void => {
+  const feed = (to: NodeId, event: NodeEvent): Effect[] => {
     const effects = nodes.get(to)?.step(event, nowMs) ?? [];
     steps.push(effects);
     for (const effect of effects) {
@@ -44,6 +47,7 @@ function runCluster(maxVoters: number): Effect[][] {
       } else if (effect.kind === 'send')
         waiting.push({ to: effect.to, event: { kind: 'message', from: to, message: effect.message } });
     }
+    return effects;
   };
   const run = (untilMs: number): void => {
     for (; nowMs < untilMs; nowMs += 5) {
@@ -67,12 +71,12 @@ function runCluster(maxVoters: number): Effect[][] {
   nodes.set(first, start(first, `again ${first}`));
   feed(first, { kind: 'start' });
   run(25_000);
-  return steps;
+  return { steps, nodes, feed, run };
 }
 
 // With a single voter a leader takes its raftTerm and its followers in one step.
 describe.each([3, 1])('what a control leader among %i voters sends and writes in one step', (maxVoters) => {
-  const steps = runCluster(maxVoters);
+  const { steps } = runCluster(maxVoters);
 
   it('leaves for the followers before its own disk is asked for it', () => {
     const both = steps.filter(
@@ -95,5 +99,23 @@ describe.each([3, 1])('what a control leader among %i voters sends and writes in
       if (persist.writes.some(({ kind }) => kind !== 'entries')) expect(raft).toEqual([]);
     }
     expect(persists).toBeGreaterThan(3);
+  });
+});
+
+describe('a control read', () => {
+  it('is answered only after a majority has confirmed that its leader still leads', () => {
+    const { steps, nodes, feed, run } = runCluster(3);
+    const leader = nodes.get(first)?.identity().controlLeader as NodeId;
+    expect(leader, 'the first one was started again').not.toBe(first);
+    const answers = (lists: readonly Effect[][]): Effect[] =>
+      lists.flat().filter((effect) => effect.kind === 'send' && effect.message.kind === 'terms-answer');
+    const asker = nodes.get(first)?.identity().incarnation as Incarnation;
+    const query = { kind: 'terms-query', from: asker, queryId: 1, partitions: [partitionId(0)] } as const;
+    const before = steps.length;
+    // Another may lead by now, and have replaced the primary that asks.
+    const atOnce = feed(leader, { kind: 'message', from: first, message: query });
+    expect(answers([atOnce]), 'on its own word').toEqual([]);
+    run(26_000);
+    expect(answers(steps.slice(before)), 'with the others').toHaveLength(1);
   });
 });
