@@ -9,6 +9,7 @@ import { Counters } from './counters.ts';
 import { CreateOnce } from './create-once.ts';
 import { Lists } from './lists.ts';
 import type { OperationKind, Workload } from './port.ts';
+import { Recreate } from './recreate.ts';
 import { Registers } from './registers.ts';
 import { Renewals } from './renewals.ts';
 import { TimeToLive } from './time-to-live.ts';
@@ -102,6 +103,14 @@ export const workloadKinds: readonly WorkloadKind[] = [
     needs: ['write', 'read', 'ttl'],
     defaultWeight: 1,
     make: (context) => new Renewals(context),
+  },
+  {
+    name: 'recreate',
+    prefix: 'k',
+    doc: 'races to create and delete the same few keys',
+    needs: ['create', 'read', 'delete'],
+    defaultWeight: 1,
+    make: (context) => new Recreate(context),
   },
 ];
 

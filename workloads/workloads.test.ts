@@ -220,6 +220,23 @@ describe('promises of single workloads', () => {
       expect(count).toBeGreaterThan(200);
   });
 
+  it('recreate races: creates both win and lose, deletes too, and deleted keys come back', () => {
+    const steps = play(make('recreate').workload, 2_000);
+    const ends = { create: { ok: 0, fail: 0 }, delete: { ok: 0, fail: 0 } };
+    const deleted = new Set<string>();
+    let cameBack = 0;
+    for (const { operation, completion } of steps) {
+      const { f, key } = operation;
+      if ((f !== 'create' && f !== 'delete') || completion.kind === 'info') continue;
+      ends[f][completion.kind]++;
+      if (completion.kind === 'fail') continue;
+      if (f === 'delete') deleted.add(key);
+      else if (deleted.delete(key)) cameBack++;
+    }
+    for (const count of [ends.create.ok, ends.create.fail, ends.delete.ok, ends.delete.fail, cameBack])
+      expect(count).toBeGreaterThan(100);
+  });
+
   it('registers delete by name of the version too, and some of these deletes come too late', () => {
     const deletes = play(make('registers').workload, 4_000).filter(
       ({ operation }) => operation.f === 'delete' && operation.expected !== undefined,
