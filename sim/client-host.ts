@@ -43,6 +43,7 @@ export class ClientHost {
           this.endOf(connection, open, 'closed by the peer');
       }
     };
+    world.onStalled = (connection) => this.breakConnection(connection, 'connection timed out');
     world.onReset = (nodeId) => {
       for (const [connection, open] of this.open)
         if (open.nodeId === nodeId) this.breakConnection(connection, 'connection reset');

@@ -78,6 +78,7 @@ export function makeWorld({ seed, options, store }: SimJob): World {
       lossChance: options.lossChance,
       duplicateChance: options.duplicateChance,
       reorderChance: options.reorderChance,
+      lateRequestMs: options.lateRequestMs,
     },
     fsyncMs: options.fsyncMs,
     meanFsyncExtraMs: options.meanFsyncMs,

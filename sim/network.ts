@@ -17,6 +17,8 @@ export interface NetworkOptions {
   readonly duplicateChance: number;
   /** Chance that a message overtakes others (else links deliver in order, as TCP does). */
   readonly reorderChance: number;
+  /** How much later a client's requests arrive at most that outlive their connection, ms; 0: none does. */
+  readonly lateRequestMs: number;
 }
 
 export const calmNetwork: NetworkOptions = {
@@ -25,6 +27,7 @@ export const calmNetwork: NetworkOptions = {
   lossChance: 0,
   duplicateChance: 0,
   reorderChance: 0,
+  lateRequestMs: 0,
 };
 
 /** Mean delay of a repeated message behind the first copy, ms. */
@@ -36,6 +39,10 @@ const maxRetransmits = 6;
 const messageBytes = 400;
 /** Longest line of messages that a throttled link holds, ms of its rate. */
 const throttleBacklogMs = 5_000;
+
+/** Where requests may be late: the pause between two connections that hang, and how long each does, means in ms. */
+const meanStallPauseMs = 1_000;
+const meanStallMs = 300;
 
 interface Weakness {
   lossPercent: number;
@@ -51,6 +58,8 @@ const linkName = (from: string, to: string): string => `${from}>${to}`;
 export class Network {
   private options: NetworkOptions;
   private readonly random: Prng;
+  private readonly late: Prng;
+  private nextStallMs = 0;
   private readonly cuts = new Set<string>();
   /** Cuts that stand by rule, apart from those set one by one. */
   private ruleCuts = new Set<string>();
@@ -62,6 +71,7 @@ export class Network {
   constructor(options: NetworkOptions, random: Prng) {
     this.options = options;
     this.random = random;
+    this.late = random.fork('late requests');
   }
 
   cut(from: string, to: string): void {
@@ -91,9 +101,10 @@ export class Network {
     return this.resets.size > 0 && (this.resets.has(linkName(from, to)) || this.resets.has(linkName(to, from)));
   }
 
-  /** From now on nothing is lost, repeated or overtaken by chance; delays stay as they are. */
+  /** From now on nothing is lost, repeated or overtaken by chance, and no connection hangs; delays stay as they are. */
   calm(): void {
     this.options = { ...this.options, lossChance: 0, duplicateChance: 0, reorderChance: 0 };
+    this.nextStallMs = Infinity;
   }
 
   /** The effect of a standing loss, delay or rate rule. */
@@ -174,6 +185,18 @@ export class Network {
         atMs += retransmitMs * 2 ** lost;
     }
     return this.inOrder(from, connection, atMs);
+  }
+
+  /** One draw of how much later the rest of a closed connection arrives, ms. */
+  lateMs(): number {
+    return this.late.float() * this.options.lateRequestMs;
+  }
+
+  /** How long the client's connection that sends now hangs before it breaks, ms; null: it does not. */
+  stallMs(nowMs: number): number | null {
+    if (nowMs < this.nextStallMs) return null;
+    this.nextStallMs = nowMs + this.late.exponential(meanStallPauseMs);
+    return this.late.exponential(meanStallMs);
   }
 
   /** Forgets a connection that will never be used again. */

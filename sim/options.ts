@@ -45,6 +45,8 @@ export interface SimOptions {
   readonly lossChance: number;
   readonly duplicateChance: number;
   readonly reorderChance: number;
+  /** Client requests that outlive their connection arrive up to this much later, ms, and some connections hang; 0: none does. */
+  readonly lateRequestMs: number;
   readonly fsyncMs: number;
   readonly meanFsyncMs: number;
   /** One node needs this long for every event, ms; 0: none does. */
@@ -122,6 +124,7 @@ const draws: { readonly [N in OptionName]: Draw<N> } = {
   lossChance: oneOf(0, 0, 0, 0.001, 0.01, 0.05),
   duplicateChance: oneOf(0, 0, 0.01, 0.05),
   reorderChance: oneOf(0, 0, 0.01, 0.1),
+  lateRequestMs: oneOf(0, 0, 500, 5_000, 20_000),
   fsyncMs: oneOf(0.5, 1, 4),
   meanFsyncMs: oneOf(0.5, 1, 5, 20),
   slowNodeMs: oneOf(0, 0, 0, 0.5, 2),

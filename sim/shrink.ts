@@ -165,6 +165,7 @@ function simpler(options: SimOptions): Partial<SimOptions>[] {
     { lossChance: 0 },
     { duplicateChance: 0 },
     { reorderChance: 0 },
+    { lateRequestMs: 0 },
     { slowNodeMs: 0 },
     { valueBytes: 0 },
     { partitions: 1 },

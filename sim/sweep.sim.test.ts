@@ -71,6 +71,12 @@ describe('options', () => {
       if (name !== 'sessions' && name !== 'clients') expect(pinned[name], name).toEqual(drawn[name]);
   });
 
+  it('draw requests that are late by nothing, by little and by much', () => {
+    const drawn = seedsFrom(0, 50).map((seed) => drawOptions(seed).lateRequestMs);
+    expect([...new Set(drawn)].sort((a, b) => a - b)).toEqual([0, 500, 5_000, 20_000]);
+    expect(drawOptions(5, { lateRequestMs: '70' })).toEqual({ ...drawOptions(5), lateRequestMs: 70 });
+  });
+
   it('come back from their own pins', () => {
     for (const seed of seedsFrom(0, 50)) {
       const options = drawOptions(seed);

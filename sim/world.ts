@@ -15,6 +15,7 @@ import { type Effect, type NodeEvent, type Notice, isOrdered } from '../zaris/no
 import { Node } from '../zaris/node/node.ts';
 import { type NodeOptions, soundParts } from '../zaris/node/options.ts';
 import { EventHeap } from './event-heap.ts';
+import { LateRequests } from './late-requests.ts';
 import { Network } from './network.ts';
 import { TraceHash } from './trace-hash.ts';
 import type { Running, SimNode, WorldOptions } from './world-node.ts';
@@ -57,18 +58,28 @@ export class World {
   onStep: ((node: SimNode, event: NodeEvent, effects: readonly Effect[]) => void) | null = null;
   /** Refused or reset connections of clients with a node. */
   onReset: (nodeId: NodeId) => void = () => {};
+  /** A client's connection hung for a while, and breaks. */
+  onStalled: (connection: number) => void = () => {};
   onCrash: (nodeId: NodeId, error: Error) => void = (_, error) => {
     throw error;
   };
   private readonly agenda = new EventHeap<Agenda>();
   private readonly fsync: Prng;
   private readonly trace = new TraceHash();
+  /** Null: what outlives its connection is not late. */
+  private readonly late: LateRequests | null;
 
   constructor(options: WorldOptions) {
     this.options = options;
     this.random = new Prng(options.seed);
     this.network = new Network(options.network, this.random.fork('network'));
     this.fsync = this.random.fork('fsync');
+    this.late =
+      options.network.lateRequestMs > 0
+        ? new LateRequests(this, (to, instance, event) =>
+            this.deliver({ kind: 'deliver', node: this.node(to), instance, event, from: null }),
+          )
+        : null;
     for (let index = 1; index <= options.nodeCount; index++) this.addNode(asNodeId(`n${index}`));
   }
 
@@ -148,6 +159,7 @@ export class World {
     node.running = null;
     node.paused = false;
     node.parked = [];
+    this.late?.died(nodeId);
     this.onStopped(nodeId, instance);
     for (const other of this.nodes.values()) {
       if (other === node || other.running === null || this.network.isCut(nodeId, other.nodeId)) continue;
@@ -216,13 +228,27 @@ export class World {
 
   /** A request on a connection, delivered after a network delay to the process that accepted it, in the order sent. */
   request(to: NodeId, connection: number, request: ClientRequest, instance: number | null = null): void {
-    this.fromClient(to, connection, { kind: 'request', connection, request }, instance);
+    const event: NodeEvent = { kind: 'request', connection, request };
+    if (this.late === null || instance === null) this.fromClient(to, connection, event, instance);
+    else this.late.send(to, connection, event, instance);
   }
 
   /** The client's end of a connection is closed. */
   closeConnection(to: NodeId, connection: number, instance: number): void {
-    this.fromClient(to, connection, { kind: 'connectionClosed', connection }, instance);
+    const event: NodeEvent = { kind: 'connectionClosed', connection };
+    const isLate = this.late?.close(connection, this.unread(to, connection, instance), event) ?? false;
+    if (!isLate) this.fromClient(to, connection, event, instance);
     this.network.forgetStream('client', connection);
+  }
+
+  /** Takes what lies unread in a paused node's socket. */
+  private unread(to: NodeId, connection: number, instance: number): NodeEvent[] {
+    const node = this.node(to);
+    if (node.running?.instance !== instance) return [];
+    const isOfIt = (event: NodeEvent): boolean => event.kind === 'request' && event.connection === connection;
+    const unread = node.parked.filter(isOfIt);
+    if (unread.length > 0) node.parked = node.parked.filter((event) => !isOfIt(event));
+    return unread;
   }
 
   private fromClient(to: NodeId, connection: number, event: NodeEvent, instance: number | null): void {
