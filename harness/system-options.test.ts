@@ -16,10 +16,10 @@ describe('a system and the rest of the command line', () => {
 
   it('adds what is missing: nodes, copies, partitions, workloads that the system can run', async () => {
     expect(await added('--system', 'redis')).toBe(
-      '--nodes 3 --rf 3 --partitions 1 --workload set:5,registers:4,counters:1,create:1,churn:1,ttl:1',
+      '--nodes 3 --rf 3 --partitions 1 --workload set:5,registers:4,counters:1,create:1,churn:1,ttl:1,renewals:1,recreate:1',
     );
     expect(await added('--system=etcd', '--nodes', '5')).toBe(
-      '--rf 5 --partitions 1 --workload set:5,registers:4,cas:1,lists:1,create:1,churn:1',
+      '--rf 5 --partitions 1 --workload set:5,registers:4,cas:1,lists:1,create:1,churn:1,recreate:1',
     );
     expect(await added('--system', 'etcd', '--nodes=5', '--rf=5', '--partitions', '1', '--workload', 'set')).toBe('');
   });
@@ -68,6 +68,7 @@ describe('a system and the rest of the command line', () => {
     expect(leftOutWorkloads(etcd.capabilities, 'etcd')).toEqual([
       'The workload counters was left out: etcd does not offer counters.',
       'The workload ttl was left out: etcd does not offer ttl.',
+      'The workload renewals was left out: etcd does not offer ttl.',
     ]);
     expect(leftOutWorkloads({ ...tiny.capabilities, compareAndSet: false }, 'x')).toContain(
       'The workload registers was left out: x does not offer compareAndSet.',
