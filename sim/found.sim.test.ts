@@ -330,3 +330,26 @@ describe('a primary that follows a later one before it has heard from control th
     expect(new Set(digests).size).toBe(1);
   });
 });
+
+describe('a control leader that hears nobody any more, but is heard', () => {
+  it('takes nobody for gone: its successor would carry that out', () => {
+    const script = new Script({
+      nodeCount: 5,
+      rf: 2,
+      controlAt: 'n5',
+      world: { node: { control: { suspectEscalationMs: 600 } } },
+    });
+    const { world } = script;
+    script.put('a', '1');
+    const primary = script.primary();
+    const { term } = script.partition();
+    const leader = controlLeader(world)?.identity().nodeId as NodeId;
+    expect(leader).not.toBe(primary);
+    for (const id of world.nodes.keys()) if (id !== leader) world.cut(id, leader);
+    script.until('another leads', () => ![null, leader].includes(controlLeader(world)?.identity().nodeId ?? null));
+    world.healAll();
+    script.run(2_000);
+    expect(script.partition()).toMatchObject({ term, primary: { nodeId: primary } });
+    expect(script.get('a')).toBe('1');
+  });
+});

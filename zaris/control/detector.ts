@@ -21,6 +21,11 @@ export class FailureDetector {
   private readonly timings: DetectorTimings;
   private readonly watched = new Map<NodeId, Watched>();
   private nextNonce = 1;
+  /**
+   * A majority of the control voters had been heard until then. Whoever hears nobody is deaf or cut off itself, and its word of the
+   * others would be carried out all the same: what it proposes may reach them, and its successor commits it.
+   */
+  private quorumHeardMs = Number.NEGATIVE_INFINITY;
 
   constructor(timings: DetectorTimings) {
     this.timings = timings;
@@ -33,6 +38,10 @@ export class FailureDetector {
       this.watched.set(nodeId, watched);
     }
     return watched;
+  }
+
+  onQuorum(heardMs: number): void {
+    this.quorumHeardMs = heardMs;
   }
 
   onBeacon(nodeId: NodeId, nowMs: number): void {
@@ -87,8 +96,10 @@ export class FailureDetector {
   isGone(nodeId: NodeId, nowMs: number): boolean {
     const watched = this.watched.get(nodeId);
     if (watched === undefined) return false;
-    if (watched.linkDownMs !== null && nowMs - watched.linkDownMs >= this.timings.lookMs) return true;
-    return nowMs - watched.lastHeardMs >= this.timings.suspectEscalationMs;
+    const { linkDownMs, lastHeardMs } = watched;
+    const isUnanswered = linkDownMs !== null && nowMs - linkDownMs >= this.timings.lookMs;
+    if (isUnanswered && this.quorumHeardMs > linkDownMs) return true;
+    return Math.min(nowMs, this.quorumHeardMs) - lastHeardMs >= this.timings.suspectEscalationMs;
   }
 
   silentForMs(nodeId: NodeId, nowMs: number): number {

@@ -5,7 +5,7 @@
  * Worst outcome if wrong: an acknowledgement of an older raftTerm commits an entry of this one.
  */
 import type { Voter } from '../model/raft-wire.ts';
-import { everyMajority, sameVoter } from './raft-config.ts';
+import { everyMajority, majorityIndex, sameVoter } from './raft-config.ts';
 import { ReadQueue } from './raft-reads.ts';
 import type { ConfirmedRead } from './raft-reads.ts';
 import type { Replicator } from './raft-replicator.ts';
@@ -28,6 +28,11 @@ export class Leadership {
   /** Whether quorums of all groups, this node included, have answered after `sinceMs`. */
   heardQuorum(groups: Groups, sinceMs: number): boolean {
     return this.isQuorum(groups, (voter) => this.replicator.heardMsOf(voter) > sinceMs);
+  }
+
+  /** Until when quorums of all groups, this node included, are known to have been heard. */
+  quorumHeardMs(groups: Groups, nowMs: number): number {
+    return majorityIndex(groups, (voter) => (sameVoter(voter, this.self) ? nowMs : this.replicator.heardMsOf(voter)));
   }
 
   /** Sends what is due and returns the reads that are confirmed. `canServe`: an entry of this raftTerm is committed. */

@@ -110,6 +110,10 @@ export class Raft {
   get isReadyLeader(): boolean {
     return this.leadership !== null && this.store.log.raftTermAt(this.commitIndex) === this.currentTerm;
   }
+  /** Until when a majority, this node with it, is known to have been heard; -Infinity when not leader. */
+  quorumHeardMs(nowMs: number): number {
+    return this.leadership?.quorumHeardMs(this.store.groups, nowMs) ?? -Infinity;
+  }
   /** So many entries were given out since the last snapshot that `compact` should be called. */
   get compactionDue(): boolean {
     return this.store.handedIndex - this.store.log.baseIndex >= this.options.snapshotEvery;

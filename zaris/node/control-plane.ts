@@ -278,6 +278,7 @@ export class ControlPlane {
     if (look || nowMs - this.lastDecideMs >= this.timings.beaconMs / 2 || this.decideSoon) {
       this.decideSoon = false;
       this.lastDecideMs = nowMs;
+      this.detector.onQuorum(this.raft.quorumHeardMs(nowMs));
       this.queued.push(...this.controller.decide(nowMs));
       const change = nextConfigChange(this.state, this.raft, this.timings.maxVoters);
       if (change !== null) this.raft.proposeConfig(change, nowMs);
