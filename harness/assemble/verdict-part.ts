@@ -60,15 +60,16 @@ export function verdictPart(report: RunReport, input: VerdictInput): RunReport['
   const all = found.reduce((sum, [, count]) => sum + count, 0);
   const reasons: VerdictReason[] = [...input.reasons];
   const held = all - permitted - permittedAnomalies;
-  // Told finding by finding elsewhere.
-  const findings: VerdictReason | null =
-    held === 0 || input.isIncomplete ? null : { verdict: 'violated', reason: `The verifier has ${held} findings.` };
-  if (findings !== null) reasons.push(findings);
-  else if (held > 0)
-    reasons.push({
-      verdict: 'harness-fault',
-      reason: `The verifier has ${held} findings, and the missing rows may explain each of them.`,
-    });
+  const findings: VerdictReason = { verdict: 'violated', reason: `The verifier has ${held} findings.` };
+  if (held > 0)
+    reasons.push(
+      input.isIncomplete
+        ? {
+            verdict: 'harness-fault',
+            reason: `The verifier has ${held} findings, and the missing rows may explain each of them.`,
+          }
+        : findings,
+    );
   for (const reason of judgement.notRecovered) reasons.push({ verdict: 'not-recovered', reason });
   for (const { detail } of judgement.missingEvidence) reasons.push({ verdict: 'inconclusive', reason: detail });
   if (canary.outcome !== 'caught') {
@@ -84,6 +85,7 @@ export function verdictPart(report: RunReport, input: VerdictInput): RunReport['
     });
   }
   const kind = decideVerdict(reasons);
+  // The findings themselves are told one by one elsewhere; a broken invariant is told nowhere else.
   const missing = [...new Set(reasons.filter((reason) => reason !== findings).map((reason) => reason.reason))];
   // The reasons of the verdict that stands come first: the headline quotes the first.
   const own = new Set(reasons.filter((reason) => reason.verdict === kind).map((reason) => reason.reason));

@@ -62,7 +62,7 @@ export const keptBugs: readonly KeptBug[] = [
         replace: '      this.replicas.delete(partition);\n',
       },
     ],
-    red: '',
+    red: 'above the commit index',
   },
   {
     counterexample: 'late-mismatch-stalled-a-follower',

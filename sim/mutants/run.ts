@@ -176,7 +176,8 @@ function main(): number {
   let survivors = 0;
   let stale = 0;
   try {
-    if (values.hazard === undefined && values.name === undefined) stale = tryCounterexamples(folder);
+    const isAll = values.hazard === undefined && values.name === undefined;
+    if (isAll || values.counterexamples) stale = tryCounterexamples(folder);
     if (values.counterexamples) return stale === 0 ? 0 : 1;
     const pattern = values.hazard === undefined ? '\\d+\\. ' : patternOf(Number(values.hazard));
     const baseline = withEdits(folder, assertsOff, () => runTests(folder, pattern));

@@ -1,6 +1,6 @@
 /**
- * The control leader's failure detector: closed connections, missing beacons. It only decides how soon a failover starts;
- * safety never rests on it. A wrong word from here costs an unneeded failover, never a write.
+ * The control leader's failure detector: closed connections, missing beacons. It only decides how soon a failover starts, and
+ * no acknowledgement rests on it. But whom it gives up is no copy any more: a wrong word while the others die costs the last one.
  */
 import type { NodeId } from '../model/ids.ts';
 
@@ -40,6 +40,7 @@ export class FailureDetector {
     return watched;
   }
 
+  /** To be told before {@link isGone} is asked. */
   onQuorum(heardMs: number): void {
     this.quorumHeardMs = heardMs;
   }

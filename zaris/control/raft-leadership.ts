@@ -25,11 +25,6 @@ export class Leadership {
     this.nextHeartbeatMs = nextHeartbeatMs;
   }
 
-  /** Whether quorums of all groups, this node included, have answered after `sinceMs`. */
-  heardQuorum(groups: Groups, sinceMs: number): boolean {
-    return this.isQuorum(groups, (voter) => this.replicator.heardMsOf(voter) > sinceMs);
-  }
-
   /** Until when quorums of all groups, this node included, are known to have been heard. */
   quorumHeardMs(groups: Groups, nowMs: number): number {
     return majorityIndex(groups, (voter) => (sameVoter(voter, this.self) ? nowMs : this.replicator.heardMsOf(voter)));

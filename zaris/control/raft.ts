@@ -159,8 +159,7 @@ export class Raft {
       if (nowMs < this.leadership.nextHeartbeatMs) return;
       this.leadership.nextHeartbeatMs = nowMs + this.options.heartbeatMs;
       this.leadership.replicator.heartbeat();
-      const sinceMs = nowMs - this.options.electionTimeoutMs;
-      if (!this.leadership.heardQuorum(this.store.groups, sinceMs)) this.follow(null);
+      if (this.quorumHeardMs(nowMs) <= nowMs - this.options.electionTimeoutMs) this.follow(null);
     } else if (nowMs >= this.electionAtMs) {
       if (this.mayCampaign) this.preCampaign();
       else this.awaitElection('follower');
